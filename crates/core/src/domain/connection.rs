@@ -1,0 +1,118 @@
+//! Workspaces and connections: who uses the bus, and what each may do.
+
+use serde::{Deserialize, Serialize};
+use storybus_protocol::id::{ConnectionId, ConnectionKind, SecretId, WorkspaceId};
+
+use super::filter::{Filter, TypePattern};
+use super::time::Millis;
+
+/// How many secrets of a connection may be live at a time: two, so that one can be rotated without an outage.
+pub const MAX_SECRETS: usize = 2;
+
+/// A workspace: it isolates its connections, messages, stories and queues from every other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Its id, on the wire `tenant`.
+    pub id: WorkspaceId,
+    /// A name for people.
+    pub name: String,
+    /// Whether types without a schema are refused.
+    pub strict_message_types: bool,
+    /// When it was made.
+    pub created_at: Millis,
+    /// Grows with every write; an update names the one it read.
+    pub version: u64,
+}
+
+/// A client of the bus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Its id, which is its OAuth client id.
+    pub id: ConnectionId,
+    /// Its workspace; operators have none.
+    pub workspace: Option<WorkspaceId>,
+    /// A name for people.
+    pub name: String,
+    /// Whether it is shut out.
+    pub disabled: bool,
+    /// When it was made.
+    pub created_at: Millis,
+    /// Its live secrets, oldest first, at most [`MAX_SECRETS`].
+    pub secrets: Vec<Secret>,
+    /// What it is.
+    pub role: Role,
+    /// Grows with every write; an update names the one it read.
+    pub version: u64,
+}
+
+impl Connection {
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> ConnectionKind {
+        match self.role {
+            Role::Producer(_) => ConnectionKind::Producer,
+            Role::Consumer(_) => ConnectionKind::Consumer,
+            Role::Operator => ConnectionKind::Operator,
+        }
+    }
+}
+
+/// A live secret. Only its slow salted hash is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret {
+    /// Its id.
+    pub id: SecretId,
+    /// Argon2id in the PHC string format.
+    pub hash: String,
+    /// When it was made.
+    pub created_at: Millis,
+}
+
+/// What a connection is, with what belongs to that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Role {
+    /// Publishes into its workspace.
+    Producer(Producer),
+    /// Reads its own queue.
+    Consumer(Consumer),
+    /// Runs the bus.
+    Operator,
+}
+
+/// What a producer may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Producer {
+    /// The systems it speaks for; each belongs to one producer on the whole bus.
+    pub system_ids: Vec<String>,
+    /// The types it may publish.
+    pub message_types: Vec<TypePattern>,
+    /// Its AWS role, for the IAM route (AWS engine only).
+    pub role_arn: Option<String>,
+    /// How often it may publish.
+    pub rate: Option<Rate>,
+}
+
+/// What a consumer gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consumer {
+    /// Which messages.
+    pub filter: Filter,
+    /// How often a message is received before it goes to the dead letters, 1–1000.
+    pub max_receives: u32,
+    /// How long a received message stays hidden, 1–43,200 s.
+    pub visibility_seconds: u32,
+    /// Its AWS role, to read the queue itself (AWS engine only).
+    pub reader_role_arn: Option<String>,
+    /// Whether receives answer an empty list while messages wait.
+    pub paused: bool,
+}
+
+/// A token bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Refill, requests a second.
+    pub per_second: u32,
+    /// Size of the bucket.
+    pub burst: u32,
+}

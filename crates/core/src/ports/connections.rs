@@ -1,0 +1,37 @@
+//! The registry of connections: producers, consumers, operators.
+
+use async_trait::async_trait;
+use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
+
+use super::StoreError;
+use super::audit::AuditEntry;
+use super::workspaces::RegistryError;
+use crate::domain::connection::Connection;
+
+/// The connections. Each write is atomic with its audit entry and with the ownership of `system_id`s.
+///
+/// A consumer's queue lives with it: once `create` came back, every message accepted from then on goes to it if its
+/// filter matches; `delete` closes and drops the queue.
+#[async_trait]
+pub trait Connections: Send + Sync {
+    /// Adds one; its id is new, its workspace exists.
+    async fn create(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError>;
+
+    /// One by its id. Engines may answer from a cache of at most 60 s; the embedded one sees every write at once.
+    async fn get(&self, id: &ConnectionId) -> Result<Option<Connection>, StoreError>;
+
+    /// Up to `limit` of one kind in the order of their ids, after `after`; operators have no workspace.
+    async fn list(
+        &self,
+        workspace: Option<&WorkspaceId>,
+        kind: ConnectionKind,
+        after: Option<&ConnectionId>,
+        limit: usize,
+    ) -> Result<Vec<Connection>, StoreError>;
+
+    /// Replaces one whose stored version is `connection.version - 1`, else [`RegistryError::Changed`].
+    async fn update(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError>;
+
+    /// Deletes one, its `system_id`s and its queue.
+    async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError>;
+}
