@@ -21,7 +21,8 @@ pub struct Reading {
     pub record: Option<Record>,
     /// The story.
     pub story: Option<Story>,
-    /// The record of the story's head, when the head is another message.
+    /// The record of the story's head, when the head is another message. An engine may leave it out when the message's
+    /// own record is `Published` or `Superseded`: it decides alone then.
     pub head: Option<Record>,
 }
 
