@@ -89,7 +89,11 @@ impl Bus {
     /// A bus on these ports.
     #[must_use]
     pub fn new(ports: Ports, settings: Settings) -> Self {
-        Self { ports, settings, tokens: Arc::default() }
+        Self {
+            ports,
+            settings,
+            tokens: Arc::default(),
+        }
     }
 
     /// The same bus with ports changed: a fault switch wraps some of them for one request.

@@ -22,7 +22,10 @@ impl std::error::Error for InvalidId {}
 const MAX_LEN: usize = 64;
 
 fn well_formed(text: &str) -> bool {
-    (2..=MAX_LEN).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    (2..=MAX_LEN).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 macro_rules! text_id {
@@ -162,7 +165,10 @@ mod tests {
         for bad in ["", "w", "p1", "w/1", "w 1", &"w".repeat(65)] {
             assert!(bad.parse::<WorkspaceId>().is_err(), "{bad}");
         }
-        assert_eq!("c1".parse::<ConnectionId>().map(|c| c.kind()), Ok(ConnectionKind::Consumer));
+        assert_eq!(
+            "c1".parse::<ConnectionId>().map(|c| c.kind()),
+            Ok(ConnectionKind::Consumer)
+        );
         assert!("x1".parse::<ConnectionId>().is_err());
     }
 
@@ -173,6 +179,10 @@ mod tests {
         assert_eq!(lower, upper);
         assert_eq!(upper.to_string(), "0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07");
         assert!("0199a1c47a2e7b318c554d2f9e6a1b07".parse::<MessageId>().is_err());
-        assert!("{0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b0}".parse::<MessageId>().is_err());
+        assert!(
+            "{0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b0}"
+                .parse::<MessageId>()
+                .is_err()
+        );
     }
 }

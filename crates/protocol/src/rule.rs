@@ -133,7 +133,13 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for id in ALL {
             assert!(seen.insert(id), "{id} stands twice");
-            assert!(id.contains('.') && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._".contains(&b)), "{id}");
+            assert!(
+                id.contains('.')
+                    && id
+                        .bytes()
+                        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._".contains(&b)),
+                "{id}"
+            );
         }
     }
 }

@@ -35,7 +35,12 @@ pub struct Violation {
 impl Violation {
     /// A violation without a path.
     pub fn new(source: Source, rule: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { source, rule: rule.into(), message: message.into(), path: None }
+        Self {
+            source,
+            rule: rule.into(),
+            message: message.into(),
+            path: None,
+        }
     }
 
     /// The same violation at a place.

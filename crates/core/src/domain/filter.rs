@@ -48,7 +48,9 @@ impl TypePattern {
 fn is_message_type(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_lowercase)
-        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_' || *b == b'.')
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_' || *b == b'.')
 }
 
 impl FromStr for TypePattern {
@@ -60,7 +62,9 @@ impl FromStr for TypePattern {
         }
         match text.strip_suffix('*') {
             Some("") => Ok(Self::Any),
-            Some(prefix) if prefix.ends_with('.') && is_message_type(prefix) => Ok(Self::Family(prefix.to_owned())),
+            Some(prefix) if prefix.ends_with('.') && is_message_type(prefix) => {
+                Ok(Self::Family(prefix.to_owned()))
+            }
             None if is_message_type(text) => Ok(Self::Exact(text.to_owned())),
             _ => Err(InvalidPattern),
         }
@@ -106,17 +110,27 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, a: &Attributes) -> bool {
         let any = |empty: bool, found: bool| empty || found;
-        any(self.message_types.is_empty(), self.message_types.iter().any(|p| p.matches(&a.message_type)))
-            && any(self.topic_prefixes.is_empty(), self.topic_prefixes.iter().any(|p| a.topic.starts_with(p.as_str())))
-            && any(self.sources.is_empty(), self.sources.contains(&a.system_id))
+        any(
+            self.message_types.is_empty(),
+            self.message_types.iter().any(|p| p.matches(&a.message_type)),
+        ) && any(
+            self.topic_prefixes.is_empty(),
+            self.topic_prefixes
+                .iter()
+                .any(|p| a.topic.starts_with(p.as_str())),
+        ) && any(self.sources.is_empty(), self.sources.contains(&a.system_id))
     }
 
     /// The product of the lengths of its lists; an empty list counts as one.
     #[must_use]
     pub fn combinations(&self) -> usize {
-        [self.message_types.len(), self.topic_prefixes.len(), self.sources.len()]
-            .iter()
-            .fold(1, |product: usize, n| product.saturating_mul((*n).max(1)))
+        [
+            self.message_types.len(),
+            self.topic_prefixes.len(),
+            self.sources.len(),
+        ]
+        .iter()
+        .fold(1, |product: usize, n| product.saturating_mul((*n).max(1)))
     }
 }
 

@@ -38,6 +38,12 @@ pub struct Attributes {
 impl Attributes {
     /// Names and values, in the order of the contract.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.members()
+            .into_iter()
+            .filter_map(|(name, value)| value.map(|v| (name, v)))
+    }
+
+    fn members(&self) -> [(&'static str, Option<&str>); 7] {
         [
             ("message_type", Some(self.message_type.as_str())),
             ("family", self.family.as_deref()),
@@ -47,14 +53,15 @@ impl Attributes {
             ("system_id", Some(self.system_id.as_str())),
             ("som_version", Some(self.som_version.as_str())),
         ]
-        .into_iter()
-        .filter_map(|(name, value)| value.map(|v| (name, v)))
     }
 
-    /// What they weigh against [`MAX_WITH_ATTRIBUTES`]: name, type (`String`) and value each.
+    /// What attributes weigh against [`MAX_WITH_ATTRIBUTES`]: name, type (`String`) and value each, in bytes.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.pairs().map(|(name, value)| name.len() + "String".len() + value.len()).sum()
+    pub fn size_of(members: [(&'static str, Option<&str>); 7]) -> usize {
+        members
+            .iter()
+            .filter_map(|(name, value)| value.map(|v| name.len() + "String".len() + v.len()))
+            .sum()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use storybus_protocol::id::{ConnectionId, MessageId, WorkspaceId};
-use storybus_som::StoryState;
+use storybus_som::story::StoryState;
 
 use super::time::Millis;
 

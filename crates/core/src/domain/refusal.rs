@@ -44,7 +44,11 @@ impl Refusal {
     /// A refusal for several reasons.
     #[must_use]
     pub fn of(kind: RefusalKind, violations: Vec<Violation>) -> Self {
-        Self { kind, violations, retry_after: None }
+        Self {
+            kind,
+            violations,
+            retry_after: None,
+        }
     }
 
     /// A refusal by one rule of the bus.

@@ -13,7 +13,10 @@ impl Millis {
     /// This long after; saturates.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// How long until `later`; zero when it has passed.
@@ -35,7 +38,10 @@ impl Millis {
         let (days, ms) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
         let (year, month, day) = civil_from_days(days);
         let (h, m, s) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
-        format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", ms % 1000)
+        format!(
+            "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z",
+            ms % 1000
+        )
     }
 }
 

@@ -58,10 +58,16 @@ impl Bus {
     /// # Errors
     ///
     /// `401 consumer.unauthenticated`, `403 consumer.not_registered`.
-    pub async fn consumer(&self, bearer: Option<&str>, tenant: &str, consumer: &str) -> Result<Caller, Refusal> {
+    pub async fn consumer(
+        &self,
+        bearer: Option<&str>,
+        tenant: &str,
+        consumer: &str,
+    ) -> Result<Caller, Refusal> {
         let claims = self.claims(bearer, &CONSUMER).await?;
         if claims.sub.as_str() != consumer {
-            return Err(CONSUMER.forbidden("this token is not that consumer's; a queue is read by its own consumer alone"));
+            return Err(CONSUMER
+                .forbidden("this token is not that consumer's; a queue is read by its own consumer alone"));
         }
         self.member(&claims, Some(tenant), &CONSUMER).await
     }
@@ -78,7 +84,10 @@ impl Bus {
 
     async fn claims(&self, bearer: Option<&str>, rules: &Rules) -> Result<Arc<Claims>, Refusal> {
         let claims = match bearer {
-            Some(token) => self.token_check(token).await.map_err(|e| refused_by_store("token_check", &e))?,
+            Some(token) => self
+                .token_check(token)
+                .await
+                .map_err(|e| refused_by_store("token_check", &e))?,
             None => None,
         };
         claims.ok_or_else(|| {
@@ -94,8 +103,12 @@ impl Bus {
         if claims.kind != rules.kind {
             return Err(rules.forbidden("this client is of another kind"));
         }
-        let connection =
-            self.ports.connections.get(&claims.sub).await.map_err(|e| refused_by_store("connections.get", &e))?;
+        let connection = self
+            .ports
+            .connections
+            .get(&claims.sub)
+            .await
+            .map_err(|e| refused_by_store("connections.get", &e))?;
         match connection {
             Some(c) if !c.disabled && c.kind() == rules.kind && c.workspace == claims.tenant => Ok(c),
             _ => Err(rules.forbidden("this client is disabled or was deleted; an operator can enable it")),
@@ -104,13 +117,24 @@ impl Bus {
 
     async fn member(&self, claims: &Claims, tenant: Option<&str>, rules: &Rules) -> Result<Caller, Refusal> {
         let connection = self.live(claims, rules).await?;
-        let own: &WorkspaceId =
-            connection.workspace.as_ref().ok_or_else(|| rules.forbidden("this client has no workspace"))?;
+        let own: &WorkspaceId = connection
+            .workspace
+            .as_ref()
+            .ok_or_else(|| rules.forbidden("this client has no workspace"))?;
         if tenant.is_some_and(|t| t != own.as_str()) {
             return Err(rules.forbidden("this client belongs to another workspace"));
         }
-        let workspace = self.ports.workspaces.get(own).await.map_err(|e| refused_by_store("workspaces.get", &e))?;
-        let workspace = workspace.ok_or_else(|| rules.forbidden("the workspace of this client was deleted"))?;
-        Ok(Caller { workspace, connection })
+        let workspace = self
+            .ports
+            .workspaces
+            .get(own)
+            .await
+            .map_err(|e| refused_by_store("workspaces.get", &e))?;
+        let workspace =
+            workspace.ok_or_else(|| rules.forbidden("the workspace of this client was deleted"))?;
+        Ok(Caller {
+            workspace,
+            connection,
+        })
     }
 }

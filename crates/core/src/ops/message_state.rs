@@ -38,19 +38,30 @@ impl Bus {
             )
         };
         let message_id: MessageId = message_id.parse().map_err(|_| unknown())?;
-        let key = RecordKey { workspace: caller.workspace.id.clone(), message_id };
+        let key = RecordKey {
+            workspace: caller.workspace.id.clone(),
+            message_id,
+        };
         let reading = self
             .ports
             .ledger
             .read(&key, None, self.ports.clock.now())
             .await
             .map_err(|error| refused_by_store("message_state", &error))?;
-        let record = reading.record.filter(|r| r.producer == caller.connection.id).ok_or_else(unknown)?;
+        let record = reading
+            .record
+            .filter(|r| r.producer == caller.connection.id)
+            .ok_or_else(unknown)?;
         let state = match record.state {
             RecordState::Recorded => MessageState::InFlight,
             RecordState::Published => MessageState::Published,
             RecordState::Superseded => MessageState::Superseded,
         };
-        Ok(MessageStatus { message_id, state, recorded_at: record.recorded_at, published_at: record.published_at })
+        Ok(MessageStatus {
+            message_id,
+            state,
+            recorded_at: record.recorded_at,
+            published_at: record.published_at,
+        })
     }
 }

@@ -30,11 +30,19 @@ pub struct ReceiveRequest {
     pub attempt: Option<String>,
 }
 
-fn within(value: Option<u64>, range: std::ops::RangeInclusive<u64>, default: u64, path: &str) -> Result<u64, Refusal> {
+fn within(
+    value: Option<u64>,
+    range: std::ops::RangeInclusive<u64>,
+    default: u64,
+    path: &str,
+) -> Result<u64, Refusal> {
     match value {
         None => Ok(default),
         Some(v) if range.contains(&v) => Ok(v),
-        Some(_) => Err(Refusal::request_invalid(path, format!("must be {} to {}", range.start(), range.end()))),
+        Some(_) => Err(Refusal::request_invalid(
+            path,
+            format!("must be {} to {}", range.start(), range.end()),
+        )),
     }
 }
 
@@ -42,7 +50,10 @@ fn within(value: Option<u64>, range: std::ops::RangeInclusive<u64>, default: u64
 fn consumer_of(caller: &Caller) -> Result<(QueueKey, &Consumer), Refusal> {
     match &caller.connection.role {
         Role::Consumer(consumer) => Ok((
-            QueueKey { workspace: caller.workspace.id.clone(), consumer: caller.connection.id.clone() },
+            QueueKey {
+                workspace: caller.workspace.id.clone(),
+                consumer: caller.connection.id.clone(),
+            },
             consumer,
         )),
         Role::Producer(_) | Role::Operator => Err(Refusal::internal()),
@@ -60,12 +71,22 @@ impl Bus {
         let max = within(request.max, 1..=MAX_BATCH as u64, MAX_BATCH as u64, "/max")?;
         let wait = within(request.wait_seconds, 0..=MAX_WAIT.as_secs(), 0, "/wait")?;
         let default = u64::from(consumer.visibility_seconds);
-        let visibility = within(request.visibility_seconds, 1..=MAX_VISIBILITY.as_secs(), default, "/visibility")?;
+        let visibility = within(
+            request.visibility_seconds,
+            1..=MAX_VISIBILITY.as_secs(),
+            default,
+            "/visibility",
+        )?;
         if let Some(attempt) = &request.attempt {
             let fits = (1..=128).contains(&attempt.len())
-                && attempt.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+                && attempt
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
             if !fits {
-                return Err(Refusal::request_invalid("/attempt", "must be 1 to 128 characters of A-Z a-z 0-9 _ -"));
+                return Err(Refusal::request_invalid(
+                    "/attempt",
+                    "must be 1 to 128 characters of A-Z a-z 0-9 _ -",
+                ));
             }
         }
         let receive = Receive {
@@ -75,7 +96,11 @@ impl Bus {
             max_receives: consumer.max_receives,
             attempt: request.attempt.clone(),
         };
-        self.ports.queues.receive(&queue, &receive).await.map_err(|e| refused_by_store("receive", &e))
+        self.ports
+            .queues
+            .receive(&queue, &receive)
+            .await
+            .map_err(|e| refused_by_store("receive", &e))
     }
 
     /// Acknowledges: an answer for each handle, in order.
@@ -86,7 +111,10 @@ impl Bus {
     pub async fn acknowledge(&self, caller: &Caller, handles: &[String]) -> Result<Vec<Settled>, Refusal> {
         let (queue, _) = consumer_of(caller)?;
         check_handles(handles)?;
-        settled("acknowledge", self.ports.queues.acknowledge(&queue, handles).await)
+        settled(
+            "acknowledge",
+            self.ports.queues.acknowledge(&queue, handles).await,
+        )
     }
 
     /// Gives messages back, to be visible again after a delay.
@@ -103,7 +131,13 @@ impl Bus {
         let (queue, _) = consumer_of(caller)?;
         check_handles(handles)?;
         let delay = within(delay_seconds, 0..=MAX_VISIBILITY.as_secs(), 0, "/delay_seconds")?;
-        settled("release", self.ports.queues.release(&queue, handles, Duration::from_secs(delay)).await)
+        settled(
+            "release",
+            self.ports
+                .queues
+                .release(&queue, handles, Duration::from_secs(delay))
+                .await,
+        )
     }
 
     /// Sends messages to the dead letters at once.
@@ -111,11 +145,19 @@ impl Bus {
     /// # Errors
     ///
     /// `400 request.invalid` unless there are 1 to 10 handles and a reason of 1 to 1,000 characters.
-    pub async fn reject(&self, caller: &Caller, handles: &[String], reason: &str) -> Result<Vec<Settled>, Refusal> {
+    pub async fn reject(
+        &self,
+        caller: &Caller,
+        handles: &[String],
+        reason: &str,
+    ) -> Result<Vec<Settled>, Refusal> {
         let (queue, _) = consumer_of(caller)?;
         check_handles(handles)?;
         if !(1..=MAX_REASON).contains(&reason.chars().count()) {
-            return Err(Refusal::request_invalid("/reason", "must be 1 to 1,000 characters"));
+            return Err(Refusal::request_invalid(
+                "/reason",
+                "must be 1 to 1,000 characters",
+            ));
         }
         settled("reject", self.ports.queues.reject(&queue, handles, reason).await)
     }
@@ -125,9 +167,15 @@ fn check_handles(handles: &[String]) -> Result<(), Refusal> {
     if (1..=MAX_BATCH).contains(&handles.len()) {
         return Ok(());
     }
-    Err(Refusal::request_invalid("/receipt_handles", "must be 1 to 10 receipt handles"))
+    Err(Refusal::request_invalid(
+        "/receipt_handles",
+        "must be 1 to 10 receipt handles",
+    ))
 }
 
-fn settled(operation: &'static str, result: Result<Vec<Settled>, StoreError>) -> Result<Vec<Settled>, Refusal> {
+fn settled(
+    operation: &'static str,
+    result: Result<Vec<Settled>, StoreError>,
+) -> Result<Vec<Settled>, Refusal> {
     result.map_err(|error| refused_by_store(operation, &error))
 }

@@ -27,10 +27,16 @@ pub const SCOPE_CONSUME: &str = "sombus/consume";
 pub const SCOPE_ADMIN: &str = "sombus/admin";
 
 /// How many failed log-ins of one client from one address are checked: ten, then one a second.
-const FAILURES_OF_CLIENT: Rate = Rate { per_second: 1, burst: 10 };
+const FAILURES_OF_CLIENT: Rate = Rate {
+    per_second: 1,
+    burst: 10,
+};
 /// How many failed log-ins from one address are checked, whatever the client, unless the client has logged in from there
 /// before: an address that tries many ids must not keep the hasher from those who are known.
-const FAILURES_OF_SOURCE: Rate = Rate { per_second: 2, burst: 50 };
+const FAILURES_OF_SOURCE: Rate = Rate {
+    per_second: 2,
+    burst: 50,
+};
 /// Keys are read again after this long.
 const KEYS_REFRESH: Duration = Duration::from_secs(300);
 /// And on an unknown `kid`, but not more often than this.
@@ -184,13 +190,18 @@ impl Bus {
             Some(id) => self.ports.connections.get(id).await?,
             None => None,
         };
-        if !self.secret_holds(connection.as_ref(), &request.client_secret).await? {
+        if !self
+            .secret_holds(connection.as_ref(), &request.client_secret)
+            .await?
+        {
             let now = self.ports.clock.now();
             self.ports.rates.take(&of_client, FAILURES_OF_CLIENT, now).await?;
             self.ports.rates.take(&of_source, FAILURES_OF_SOURCE, now).await?;
             return Err(TokenRefusal::InvalidClient);
         }
-        let connection = connection.filter(|c| !c.disabled).ok_or(TokenRefusal::InvalidClient)?;
+        let connection = connection
+            .filter(|c| !c.disabled)
+            .ok_or(TokenRefusal::InvalidClient)?;
         {
             let mut known = locked(&self.tokens.known);
             if known.len() >= REMEMBERED_CLIENTS {
@@ -198,7 +209,11 @@ impl Bus {
             }
             known.insert(pair);
         }
-        self.token_sign(&connection, granted_scope(connection.kind(), request.scope.as_deref())?).await
+        self.token_sign(
+            &connection,
+            granted_scope(connection.kind(), request.scope.as_deref())?,
+        )
+        .await
     }
 
     async fn failures_left(&self, bucket: &str, rate: Rate) -> Result<(), TokenRefusal> {
@@ -210,10 +225,15 @@ impl Bus {
     }
 
     /// Whether the secret is one of the connection's. Takes as long when there is no such connection.
-    async fn secret_holds(&self, connection: Option<&Connection>, secret: &str) -> Result<bool, TokenRefusal> {
+    async fn secret_holds(
+        &self,
+        connection: Option<&Connection>,
+        secret: &str,
+    ) -> Result<bool, TokenRefusal> {
         let busy = |_| TokenRefusal::SlowDown(1);
-        let hashes: Vec<&str> =
-            connection.map(|c| c.secrets.iter().map(|s| s.hash.as_str()).collect()).unwrap_or_default();
+        let hashes: Vec<&str> = connection
+            .map(|c| c.secrets.iter().map(|s| s.hash.as_str()).collect())
+            .unwrap_or_default();
         if hashes.is_empty() {
             let decoy = locked(&self.tokens.decoy).clone();
             let decoy = match decoy {
@@ -234,10 +254,16 @@ impl Bus {
         Ok(false)
     }
 
-    async fn token_sign(&self, connection: &Connection, scope: &'static str) -> Result<TokenAnswer, TokenRefusal> {
+    async fn token_sign(
+        &self,
+        connection: &Connection,
+        scope: &'static str,
+    ) -> Result<TokenAnswer, TokenRefusal> {
         let keys = self.keys(None).await?;
-        let (key, private) =
-            keys.iter().find_map(|k| k.private.as_ref().map(|p| (k, p))).ok_or(TokenRefusal::Internal)?;
+        let (key, private) = keys
+            .iter()
+            .find_map(|k| k.private.as_ref().map(|p| (k, p)))
+            .ok_or(TokenRefusal::Internal)?;
         let now = self.ports.clock.now().0.div_euclid(1000);
         let mut jti = [0; 16];
         self.ports.random.fill(&mut jti);
@@ -256,12 +282,17 @@ impl Bus {
         let mut header = Header::new(Algorithm::EdDSA);
         header.typ = Some("at+jwt".to_owned());
         header.kid = Some(key.kid.clone());
-        let access_token =
-            jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_der(private)).map_err(|error| {
+        let access_token = jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_der(private))
+            .map_err(|error| {
                 tracing::error!(%error, kid = key.kid, "token not signed");
                 TokenRefusal::Internal
             })?;
-        Ok(TokenAnswer { access_token, token_type: "Bearer", expires_in: TOKEN_LIFETIME, scope })
+        Ok(TokenAnswer {
+            access_token,
+            token_type: "Bearer",
+            expires_in: TOKEN_LIFETIME,
+            scope,
+        })
     }
 
     /// What a token says, if it is one of ours and holds now.
@@ -276,7 +307,9 @@ impl Bus {
         if let Some(claims) = locked(&self.tokens.checked).get(&digest).cloned() {
             return Ok(Some(claims).filter(|c| holds(c)));
         }
-        let Some(claims) = self.token_verify(token).await? else { return Ok(None) };
+        let Some(claims) = self.token_verify(token).await? else {
+            return Ok(None);
+        };
         if !holds(&claims) {
             return Ok(None);
         }
@@ -293,14 +326,23 @@ impl Bus {
     }
 
     async fn token_verify(&self, token: &str) -> Result<Option<Claims>, StoreError> {
-        let Ok(header) = jsonwebtoken::decode_header(token) else { return Ok(None) };
+        let Ok(header) = jsonwebtoken::decode_header(token) else {
+            return Ok(None);
+        };
         // RFC 9068 §4: the type tells an access token from any other JWT of the same issuer.
         let access_token = header.typ.as_deref().is_some_and(|t| {
             t.eq_ignore_ascii_case("at+jwt") || t.eq_ignore_ascii_case("application/at+jwt")
         });
-        let Some(kid) = header.kid.filter(|_| access_token && header.alg == Algorithm::EdDSA) else { return Ok(None) };
+        let Some(kid) = header
+            .kid
+            .filter(|_| access_token && header.alg == Algorithm::EdDSA)
+        else {
+            return Ok(None);
+        };
         let keys = self.keys(Some(&kid)).await?;
-        let Some(key) = keys.iter().find(|k| k.kid == kid) else { return Ok(None) };
+        let Some(key) = keys.iter().find(|k| k.kid == kid) else {
+            return Ok(None);
+        };
         let Ok(decoding) = DecodingKey::from_ed_components(&URL_SAFE_NO_PAD.encode(key.public)) else {
             return Ok(None);
         };
@@ -310,7 +352,9 @@ impl Bus {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // The clock is a port: the caller compares.
         validation.validate_exp = false;
-        Ok(jsonwebtoken::decode::<Claims>(token, &decoding, &validation).ok().map(|data| data.claims))
+        Ok(jsonwebtoken::decode::<Claims>(token, &decoding, &validation)
+            .ok()
+            .map(|data| data.claims))
     }
 
     /// The JWKS (RFC 7517): every live public key.
@@ -338,13 +382,20 @@ impl Bus {
         let loaded = locked(&self.tokens.keys).clone();
         if let Some(loaded) = loaded {
             let missing = wanted.is_some_and(|kid| !loaded.keys.iter().any(|k| k.kid == kid));
-            let fresh_for = if missing { KEYS_REFRESH_UNKNOWN } else { KEYS_REFRESH };
+            let fresh_for = if missing {
+                KEYS_REFRESH_UNKNOWN
+            } else {
+                KEYS_REFRESH
+            };
             if now < loaded.at.plus(fresh_for) {
                 return Ok(loaded.keys);
             }
         }
         let keys = Arc::new(self.ports.keys.load().await?);
-        *locked(&self.tokens.keys) = Some(LoadedKeys { at: now, keys: keys.clone() });
+        *locked(&self.tokens.keys) = Some(LoadedKeys {
+            at: now,
+            keys: keys.clone(),
+        });
         Ok(keys)
     }
 }

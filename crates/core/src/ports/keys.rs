@@ -18,7 +18,9 @@ pub struct SigningKey {
 impl std::fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // the private part never reaches a log
-        f.debug_struct("SigningKey").field("kid", &self.kid).finish_non_exhaustive()
+        f.debug_struct("SigningKey")
+            .field("kid", &self.kid)
+            .finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use storybus_protocol::id::MessageId;
-use storybus_som::StoryState;
+use storybus_som::story::StoryState;
 
 use super::StoreError;
 use crate::domain::record::{Record, RecordKey, Story, StoryKey, Token};
@@ -164,7 +164,12 @@ pub enum Written {
 pub trait Ledger: Send + Sync {
     /// Record and story as they stand together at one instant; then, if the story's head is another message, that one's
     /// record, which may be read an instant later. Sees every write that was answered before the call.
-    async fn read(&self, key: &RecordKey, story: Option<&StoryKey>, now: Millis) -> Result<Reading, StoreError>;
+    async fn read(
+        &self,
+        key: &RecordKey,
+        story: Option<&StoryKey>,
+        now: Millis,
+    ) -> Result<Reading, StoreError>;
 
     /// Writes the record if the message is unknown, and moves the story in the same write if it is still the one read and
     /// its head's record is absent, published, superseded or past its window.

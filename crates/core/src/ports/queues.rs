@@ -46,10 +46,20 @@ pub trait Queues: Send + Sync {
     async fn acknowledge(&self, queue: &QueueKey, handles: &[String]) -> Result<Vec<Settled>, StoreError>;
 
     /// Makes them visible again after `delay`, cut so that a message is hidden at most [`MAX_VISIBILITY`] from its receive.
-    async fn release(&self, queue: &QueueKey, handles: &[String], delay: Duration) -> Result<Vec<Settled>, StoreError>;
+    async fn release(
+        &self,
+        queue: &QueueKey,
+        handles: &[String],
+        delay: Duration,
+    ) -> Result<Vec<Settled>, StoreError>;
 
     /// Moves them to the dead letters at once, with the reason.
-    async fn reject(&self, queue: &QueueKey, handles: &[String], reason: &str) -> Result<Vec<Settled>, StoreError>;
+    async fn reject(
+        &self,
+        queue: &QueueKey,
+        handles: &[String],
+        reason: &str,
+    ) -> Result<Vec<Settled>, StoreError>;
 
     /// How full it is.
     async fn counts(&self, queue: &QueueKey) -> Result<QueueCounts, StoreError>;

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use storybus_json::{Document, Value};
 use storybus_protocol::id::{CorrelationId, MessageId};
 use storybus_protocol::{Source, Violation, rule};
-use storybus_som::{Checked, Family, Options, Validation};
+use storybus_som::{Checked, Family, Options};
 
 use super::PublishRequest;
 use crate::domain::connection::{Producer, Role};
@@ -36,7 +36,10 @@ pub(super) struct Snapshot<'d> {
 /// Stage 2, as far as it concerns the text alone.
 pub(super) fn parse(body: &[u8]) -> Result<Document<'_>, Refusal> {
     if body.len() > MAX_BODY {
-        return Err(too_large(format!("the body has {} bytes; at most {MAX_BODY} are carried", body.len())));
+        return Err(too_large(format!(
+            "the body has {} bytes; at most {MAX_BODY} are carried",
+            body.len()
+        )));
     }
     Document::parse(body).map_err(|e| {
         Refusal::of(
@@ -61,38 +64,44 @@ pub(super) fn message<'d>(
     request: &PublishRequest,
 ) -> Result<Message<'d>, Refusal> {
     let Role::Producer(producer) = &caller.connection.role else {
-        return Err(Refusal::policy(RefusalKind::Forbidden, rule::PRODUCER_NOT_REGISTERED, "not a producer"));
+        return Err(Refusal::policy(
+            RefusalKind::Forbidden,
+            rule::PRODUCER_NOT_REGISTERED,
+            "not a producer",
+        ));
     };
     let root = document.root();
-    text(document, caller)?;
-    let options = Options { strict_message_types: caller.workspace.strict_message_types };
-    let checked = match storybus_som::validate(root, options) {
-        Validation::Refused(violations) => return Err(Refusal::of(RefusalKind::Invalid, violations)),
-        Validation::Checked(checked) => checked,
+    text(document, caller, request.body.len())?;
+    let options = Options {
+        strict_message_types: caller.workspace.strict_message_types,
     };
+    let checked = storybus_som::validate(root, options).map_err(|v| Refusal::of(RefusalKind::Invalid, v))?;
     idempotency_key(request.idempotency_key.as_deref(), checked.message_id)?;
     grants(producer, &checked)?;
     assemble(root, caller, request, checked)
 }
 
 /// What the text says that cannot be carried, in the contract's order.
-fn text(document: &Document<'_>, caller: &Caller) -> Result<(), Refusal> {
+fn text(document: &Document<'_>, caller: &Caller, body_len: usize) -> Result<(), Refusal> {
     let root = document.root();
     let member = |name| root.get(name).and_then(Value::as_str);
-    let system_id = root.get("originating_system").and_then(|s| s.get("system_id")).and_then(Value::as_str);
+    let system_id = root
+        .get("originating_system")
+        .and_then(|s| s.get("system_id"))
+        .and_then(Value::as_str);
     let topic = member("topic");
     let message_type = member("message_type");
     // Nothing is checked yet: absent members weigh nothing, and the schema refuses the message anyway.
-    let attributes = Attributes {
-        family: message_type.and_then(Family::of).map(|f| f.name().to_owned()),
-        message_type: message_type.unwrap_or_default().to_owned(),
-        topic: topic.unwrap_or_default().to_owned(),
-        correlation_id: member("correlation_id").unwrap_or_default().to_owned(),
-        producer_id: caller.connection.id.clone(),
-        system_id: system_id.unwrap_or_default().to_owned(),
-        som_version: member("som_version").unwrap_or_default().to_owned(),
-    };
-    let size = document.text().len() + attributes.size();
+    let size = body_len
+        + Attributes::size_of([
+            ("message_type", message_type),
+            ("family", message_type.and_then(Family::of).map(Family::name)),
+            ("topic", topic),
+            ("correlation_id", member("correlation_id")),
+            ("producer_id", Some(caller.connection.id.as_str())),
+            ("system_id", system_id),
+            ("som_version", member("som_version")),
+        ]);
     if size > MAX_WITH_ATTRIBUTES {
         return Err(too_large(format!(
             "the body and the attributes made from it have {size} bytes; at most {MAX_WITH_ATTRIBUTES} are carried"
@@ -108,12 +117,15 @@ fn text(document: &Document<'_>, caller: &Caller) -> Result<(), Refusal> {
     }
     let illegal = |c: char| !is_carried(c);
     if let Some(offset) = document.illegal_character() {
-        return Err(illegal_character(format!("the raw character at byte {offset} cannot be carried by a queue; escape it")));
+        return Err(illegal_character(format!(
+            "the raw character at byte {offset} cannot be carried by a queue; escape it"
+        )));
     }
     for (value, path) in [(topic, "/topic"), (system_id, "/originating_system/system_id")] {
         if value.is_some_and(|v| v.contains(illegal)) {
             return Err(illegal_character(
-                "a character in this member cannot be carried as a message attribute, escaped or not".to_owned(),
+                "a character in this member cannot be carried as a message attribute, escaped or not"
+                    .to_owned(),
             )
             .at(path));
         }
@@ -122,7 +134,10 @@ fn text(document: &Document<'_>, caller: &Caller) -> Result<(), Refusal> {
         return Err(Refusal::policy(
             RefusalKind::Invalid,
             rule::MESSAGE_TOO_DEEP,
-            format!("arrays and objects nest {} deep; at most {MAX_DEPTH} are carried", document.depth()),
+            format!(
+                "arrays and objects nest {} deep; at most {MAX_DEPTH} are carried",
+                document.depth()
+            ),
         ));
     }
     Ok(())
@@ -142,7 +157,10 @@ fn is_carried(c: char) -> bool {
 fn idempotency_key(header: Option<&str>, message_id: &str) -> Result<(), Refusal> {
     let Some(header) = header else { return Ok(()) };
     let trimmed = header.trim();
-    let key = trimmed.strip_prefix('"').and_then(|k| k.strip_suffix('"')).unwrap_or(trimmed);
+    let key = trimmed
+        .strip_prefix('"')
+        .and_then(|k| k.strip_suffix('"'))
+        .unwrap_or(trimmed);
     if key.eq_ignore_ascii_case(message_id) {
         return Ok(());
     }
@@ -165,7 +183,11 @@ fn grants(producer: &Producer, checked: &Checked<'_>) -> Result<(), Refusal> {
             .at("/originating_system/system_id"),
         );
     }
-    if !producer.message_types.iter().any(|p| p.matches(checked.message_type)) {
+    if !producer
+        .message_types
+        .iter()
+        .any(|p| p.matches(checked.message_type))
+    {
         violations.push(
             Violation::new(
                 Source::Policy,
@@ -175,7 +197,11 @@ fn grants(producer: &Producer, checked: &Checked<'_>) -> Result<(), Refusal> {
             .at("/message_type"),
         );
     }
-    if violations.is_empty() { Ok(()) } else { Err(Refusal::of(RefusalKind::Forbidden, violations)) }
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::of(RefusalKind::Forbidden, violations))
+    }
 }
 
 fn assemble<'d>(
@@ -190,15 +216,28 @@ fn assemble<'d>(
     let workspace = caller.workspace.id.clone();
     let snapshot = match checked.family {
         Some(Family::StoryContext) => {
-            let story_id = checked.payload.get("story_id").and_then(Value::as_str).ok_or_else(Refusal::internal)?;
+            let story_id = checked
+                .payload
+                .get("story_id")
+                .and_then(Value::as_str)
+                .ok_or_else(Refusal::internal)?;
             let mut digest = [0; 16];
             digest.copy_from_slice(&Sha256::digest(story_id.as_bytes())[..16]);
-            Some(Snapshot { story: StoryKey { workspace: workspace.clone(), digest }, payload: checked.payload })
+            Some(Snapshot {
+                story: StoryKey {
+                    workspace: workspace.clone(),
+                    digest,
+                },
+                payload: checked.payload,
+            })
         }
         _ => None,
     };
     Ok(Message {
-        key: RecordKey { workspace, message_id },
+        key: RecordKey {
+            workspace,
+            message_id,
+        },
         correlation_id,
         content_hash: ContentHash(root.content_hash()),
         attributes: Attributes {

@@ -16,13 +16,14 @@ use super::check::Message;
 use super::decide::{Move, Step, contention, decide, in_flight, superseded};
 use crate::bus::Bus;
 use crate::domain::message::{Claim, Publication};
-use crate::domain::record::{RECORD_LIFETIME, Record, RecordState, Story, Token};
+use crate::domain::record::{RECORD_LIFETIME, Record, RecordState, Story, StoryKey, Token};
 use crate::domain::refusal::{Refusal, RefusalKind};
 use crate::domain::time::Millis;
 use crate::ops::refused_by_store;
 use crate::ports::StoreError;
 use crate::ports::ledger::{
-    GiveBack, Marking, NewClaim, NewRecord, PutBack, Reading, Recorded, Removal, StoryMove, Supersession, Written,
+    GiveBack, Marking, NewClaim, NewRecord, PutBack, Reading, Recorded, Removal, StoryMove, Supersession,
+    Written,
 };
 use crate::ports::topic::PublishError;
 
@@ -59,7 +60,11 @@ impl Bus {
         let give_up = started.plus(self.settings.contention_wait).min(deadline);
         let mut pause = FIRST_PAUSE;
         // An event needs no first read: its RECORD finds out by itself.
-        let mut known = if message.snapshot.is_some() { Some(self.read(message).await?) } else { None };
+        let mut known = if message.snapshot.is_some() {
+            Some(self.read(message).await?)
+        } else {
+            None
+        };
         loop {
             let reading = match known.take() {
                 Some(reading) => reading,
@@ -70,29 +75,47 @@ impl Bus {
             let in_the_way = match decide(message, &reading, now, self.settings.window) {
                 Step::Duplicate => return Ok(duplicate(message)),
                 Step::Refuse(refusal) => return Err(refusal),
-                Step::Contended(_) => InTheWay::Snapshot,
+                Step::Contended => InTheWay::Snapshot,
                 Step::Supersede { read, story } => {
-                    let supersession = Supersession { key: message.key.clone(), read, story, now };
+                    let supersession = Supersession {
+                        key: message.key.clone(),
+                        read,
+                        story,
+                        now,
+                    };
                     match self.ports.ledger.supersede(&supersession).await {
                         Ok(Written::Done) => return Err(superseded()),
                         Ok(Written::Lost) => InTheWay::Rival { until: now },
                         Err(error) => return Err(refused_by_store("supersede", &error)),
                     }
                 }
-                Step::Claim { read, former, story } => match self.take_over(message, read, former, story, now).await? {
-                    Some(held) => return self.deliver(message, held, message.tolerated.clone(), deadline).await,
-                    None => InTheWay::Rival { until: now },
-                },
-                Step::Record { story, tolerated } => match self.record(message, &reading, story, now).await? {
-                    Outcome::Held(held) => return self.deliver(message, held, tolerated, deadline).await,
-                    Outcome::Known(record) if message.snapshot.is_none() => {
-                        // Decided at once from what RECORD found; a second look only if that leads nowhere.
-                        known = Some(Reading { record: Some(record), ..Reading::default() });
-                        continue;
+                Step::Claim { read, former, story } => {
+                    match self.take_over(message, read, former, story, now).await? {
+                        Some(held) => {
+                            return self
+                                .deliver(message, held, message.tolerated.clone(), deadline)
+                                .await;
+                        }
+                        None => InTheWay::Rival { until: now },
                     }
-                    Outcome::Known(record) => InTheWay::Rival { until: record.recorded_at.plus(self.settings.window) },
-                    Outcome::StoryMoved => InTheWay::Snapshot,
-                },
+                }
+                Step::Record { story, tolerated } => {
+                    match self.record(message, &reading, story, now).await? {
+                        Outcome::Held(held) => return self.deliver(message, held, tolerated, deadline).await,
+                        Outcome::Known(record) if message.snapshot.is_none() => {
+                            // Decided at once from what RECORD found; a second look only if that leads nowhere.
+                            known = Some(Reading {
+                                record: Some(record),
+                                ..Reading::default()
+                            });
+                            continue;
+                        }
+                        Outcome::Known(record) => InTheWay::Rival {
+                            until: record.recorded_at.plus(self.settings.window),
+                        },
+                        Outcome::StoryMoved => InTheWay::Snapshot,
+                    }
+                }
             };
             let now = self.ports.clock.now();
             if now >= give_up {
@@ -116,7 +139,7 @@ impl Bus {
         let tolerated = match decide(message, &reading, self.ports.clock.now(), self.settings.window) {
             Step::Duplicate => return Ok(duplicate(message)),
             Step::Refuse(refusal) => return Err(refusal),
-            Step::Contended(_) => return Err(contention()),
+            Step::Contended => return Err(contention()),
             Step::Supersede { .. } => return Err(superseded()),
             Step::Claim { .. } => message.tolerated.clone(),
             Step::Record { tolerated, .. } => tolerated,
@@ -142,16 +165,23 @@ impl Bus {
         now: Millis,
     ) -> Result<Outcome, Refusal> {
         let attempt = self.fresh_token();
-        let story = message.snapshot.as_ref().zip(story).map(|(snapshot, moved)| StoryMove {
-            key: snapshot.story.clone(),
-            read: moved.read,
-            state: moved.state,
-            version: self.fresh_token(),
-        });
+        let story = message
+            .snapshot
+            .as_ref()
+            .zip(story)
+            .map(|(snapshot, moved)| StoryMove {
+                key: snapshot.story.clone(),
+                read: moved.read,
+                state: moved.state,
+                version: self.fresh_token(),
+            });
         let put_back = story.as_ref().map(|moved| PutBack {
             key: moved.key.clone(),
             version: moved.version,
-            story: reading.story.as_ref().map(|read| Story { version: self.fresh_token(), ..read.clone() }),
+            story: reading.story.as_ref().map(|read| Story {
+                version: self.fresh_token(),
+                ..read.clone()
+            }),
         });
         let new = NewRecord {
             key: message.key.clone(),
@@ -169,12 +199,18 @@ impl Bus {
             now,
             window: self.settings.window,
         };
-        let held = Held { attempt, recorded_at: now, origin: Origin::First(put_back) };
+        let held = Held {
+            attempt,
+            recorded_at: now,
+            origin: Origin::First(put_back),
+        };
         match self.ports.ledger.record(&new).await {
             Ok(Recorded::Done) => Ok(Outcome::Held(held)),
             Ok(Recorded::Known(record)) => Ok(Outcome::Known(record)),
             Ok(Recorded::StoryMoved) => Ok(Outcome::StoryMoved),
-            Err(error @ StoreError::Unknown { .. }) => Err(self.abandon(message, held, "record", &error).await),
+            Err(error @ StoreError::Unknown { .. }) => {
+                Err(self.abandon(message, held, "record", &error).await)
+            }
             Err(error) => Err(refused_by_store("record", &error)),
         }
     }
@@ -185,23 +221,41 @@ impl Bus {
         message: &Message<'_>,
         read: Token,
         former: Millis,
-        story: Option<(crate::domain::record::StoryKey, Token)>,
+        story: Option<(StoryKey, Token)>,
         now: Millis,
     ) -> Result<Option<Held>, Refusal> {
         let attempt = self.fresh_token();
-        let claim =
-            NewClaim { key: message.key.clone(), read, attempt, story, now, expires_at: now.plus(RECORD_LIFETIME) };
-        let held = Held { attempt, recorded_at: now, origin: Origin::Republish { former } };
+        let claim = NewClaim {
+            key: message.key.clone(),
+            read,
+            attempt,
+            story,
+            now,
+            expires_at: now.plus(RECORD_LIFETIME),
+        };
+        let held = Held {
+            attempt,
+            recorded_at: now,
+            origin: Origin::Republish { former },
+        };
         match self.ports.ledger.claim(&claim).await {
             Ok(Written::Done) => Ok(Some(held)),
             Ok(Written::Lost) => Ok(None),
-            Err(error @ StoreError::Unknown { .. }) => Err(self.abandon(message, held, "claim", &error).await),
+            Err(error @ StoreError::Unknown { .. }) => {
+                Err(self.abandon(message, held, "claim", &error).await)
+            }
             Err(error) => Err(refused_by_store("claim", &error)),
         }
     }
 
     /// A RECORD or CLAIM of unknown outcome: nothing is published, it is taken back once.
-    async fn abandon(&self, message: &Message<'_>, held: Held, operation: &'static str, error: &StoreError) -> Refusal {
+    async fn abandon(
+        &self,
+        message: &Message<'_>,
+        held: Held,
+        operation: &'static str,
+        error: &StoreError,
+    ) -> Refusal {
         tracing::warn!(operation, %error, message_id = %message.key.message_id, "outcome unknown, taking it back");
         let taken_back = self.take_back(message, &held).await;
         self.publish_failed(&held, taken_back)
@@ -222,14 +276,22 @@ impl Bus {
             story: message.snapshot.as_ref().map(|s| s.story.digest),
             body: message.body.clone(),
             attributes: message.attributes.clone(),
-            claim: Claim { attempt: held.attempt, until: held.recorded_at.plus(self.settings.publish_limit) },
+            claim: Claim {
+                attempt: held.attempt,
+                until: held.recorded_at.plus(self.settings.publish_limit),
+            },
         };
         let end = publication.claim.until.min(deadline);
         let mut surely_failed = true;
         let mut pause = FIRST_PAUSE;
         // A call begins only if it would end in time: a slow attempt never publishes after a retry took over.
         while self.ports.clock.now().plus(self.settings.publish_timeout) <= end {
-            match self.ports.topic.publish(&publication, self.settings.publish_timeout).await {
+            match self
+                .ports
+                .topic
+                .publish(&publication, self.settings.publish_timeout)
+                .await
+            {
                 Ok(()) => {
                     self.mark(message, &held).await;
                     return Ok(accepted(message, tolerated, false));
@@ -273,7 +335,9 @@ impl Bus {
                 }
                 Err(error) => {
                     tracing::error!(%error, message_id = %message.key.message_id, "published, but not marked");
-                    if matches!(error, StoreError::Internal { .. }) || self.ports.clock.now().plus(pause) >= end {
+                    if matches!(error, StoreError::Internal { .. })
+                        || self.ports.clock.now().plus(pause) >= end
+                    {
                         return;
                     }
                 }
@@ -289,8 +353,13 @@ impl Bus {
         let key = message.key.clone();
         let written = match &held.origin {
             Origin::First(put_back) => {
-                let removal =
-                    Removal { key, attempt: held.attempt, story: put_back.clone(), now, window: self.settings.window };
+                let removal = Removal {
+                    key,
+                    attempt: held.attempt,
+                    story: put_back.clone(),
+                    now,
+                    window: self.settings.window,
+                };
                 self.ports.ledger.remove(&removal).await
             }
             Origin::Republish { former } => {
@@ -316,7 +385,11 @@ impl Bus {
 
     fn publish_failed(&self, held: &Held, taken_back: bool) -> Refusal {
         let now = self.ports.clock.now();
-        let after = if taken_back { 1 } else { now.retry_after(held.recorded_at.plus(self.settings.window)) };
+        let after = if taken_back {
+            1
+        } else {
+            now.retry_after(held.recorded_at.plus(self.settings.window))
+        };
         Refusal::policy(
             RefusalKind::Unavailable,
             rule::BUS_PUBLISH_FAILED,
@@ -341,7 +414,11 @@ enum Outcome {
 }
 
 fn duplicate(message: &Message<'_>) -> Published {
-    Published::Duplicate(Duplicate { accepted: true, duplicate: true, message_id: message.message_id.to_owned() })
+    Published::Duplicate(Duplicate {
+        accepted: true,
+        duplicate: true,
+        message_id: message.message_id.to_owned(),
+    })
 }
 
 fn accepted(message: &Message<'_>, tolerated: Vec<Violation>, dry_run: bool) -> Published {

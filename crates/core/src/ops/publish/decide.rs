@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use storybus_protocol::id::MessageId;
 use storybus_protocol::{Source, Violation, rule};
-use storybus_som::StoryState;
+use storybus_som::story::StoryState;
 
 use super::check::Message;
 use crate::domain::record::{Record, RecordState, StoryKey, Token};
@@ -22,14 +22,21 @@ pub(super) enum Step {
     Duplicate,
     /// Refused; nothing is written.
     Refuse(Refusal),
-    /// Another snapshot of its story is on its way, until this time at most: wait and read again.
-    Contended(Millis),
+    /// Another snapshot of its story is on its way: wait a little and read again.
+    Contended,
     /// A left-over that a newer snapshot has overtaken: give it up for good.
     Supersede { read: Token, story: (StoryKey, Token) },
     /// A left-over past its window: take it over and publish it.
-    Claim { read: Token, former: Millis, story: Option<(StoryKey, Token)> },
+    Claim {
+        read: Token,
+        former: Millis,
+        story: Option<(StoryKey, Token)>,
+    },
     /// Unknown: record it and publish it.
-    Record { story: Option<Move>, tolerated: Vec<Violation> },
+    Record {
+        story: Option<Move>,
+        tolerated: Vec<Violation>,
+    },
 }
 
 /// The story's move to a new snapshot.
@@ -68,31 +75,54 @@ fn known(message: &Message<'_>, record: &Record, reading: &Reading, now: Millis,
     }
     // Past its window: left over by an attempt that ended, or lost its answer.
     let Some((snapshot, story)) = message.snapshot.as_ref().zip(reading.story.as_ref()) else {
-        return Step::Claim { read: record.attempt, former: record.recorded_at, story: None };
+        return Step::Claim {
+            read: record.attempt,
+            former: record.recorded_at,
+            story: None,
+        };
     };
     let version = (snapshot.story.clone(), story.version);
     if story.head == message.key.message_id {
-        return Step::Claim { read: record.attempt, former: record.recorded_at, story: Some(version) };
+        return Step::Claim {
+            read: record.attempt,
+            former: record.recorded_at,
+            story: Some(version),
+        };
     }
     match &reading.head {
         // The newer one may still fail and put the story back.
-        Some(head) if head.in_flight(now, window) => Step::Refuse(in_flight(now, head.recorded_at.plus(window))),
-        _ => Step::Supersede { read: record.attempt, story: version },
+        Some(head) if head.in_flight(now, window) => {
+            Step::Refuse(in_flight(now, head.recorded_at.plus(window)))
+        }
+        _ => Step::Supersede {
+            read: record.attempt,
+            story: version,
+        },
     }
 }
 
 fn unknown(message: &Message<'_>, reading: &Reading, now: Millis, window: Duration) -> Step {
     let Some(snapshot) = &message.snapshot else {
-        return Step::Record { story: None, tolerated: message.tolerated.clone() };
+        return Step::Record {
+            story: None,
+            tolerated: message.tolerated.clone(),
+        };
     };
     let correlation_id = &message.attributes.correlation_id;
     let Some(story) = &reading.story else {
         let state = StoryState::first(snapshot.payload, correlation_id);
-        return Step::Record { story: Some(Move { read: None, state }), tolerated: message.tolerated.clone() };
+        return Step::Record {
+            story: Some(Move { read: None, state }),
+            tolerated: message.tolerated.clone(),
+        };
     };
     // Before any story rule: a snapshot refused as stale against a head that then fails would be refused for nothing.
-    if let Some(head) = reading.head.as_ref().filter(|head| head.in_flight(now, window)) {
-        return Step::Contended(head.recorded_at.plus(window));
+    if reading
+        .head
+        .as_ref()
+        .is_some_and(|head| head.in_flight(now, window))
+    {
+        return Step::Contended;
     }
     let judgement = story.state.next(snapshot.payload, correlation_id);
     if !judgement.refused.is_empty() {
@@ -100,7 +130,13 @@ fn unknown(message: &Message<'_>, reading: &Reading, now: Millis, window: Durati
     }
     let mut tolerated = message.tolerated.clone();
     tolerated.extend(judgement.tolerated);
-    Step::Record { story: Some(Move { read: Some((story.version, story.head)), state: judgement.next }), tolerated }
+    Step::Record {
+        story: Some(Move {
+            read: Some((story.version, story.head)),
+            state: judgement.next,
+        }),
+        tolerated,
+    }
 }
 
 /// `503 message.in_flight`, with the seconds left.

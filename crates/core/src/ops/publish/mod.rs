@@ -64,7 +64,9 @@ impl Bus {
 
     /// Takes one from the producer's rate, if it has one.
     async fn rate(&self, caller: &Caller) -> Result<(), Refusal> {
-        let Role::Producer(Producer { rate: Some(rate), .. }) = &caller.connection.role else { return Ok(()) };
+        let Role::Producer(Producer { rate: Some(rate), .. }) = &caller.connection.role else {
+            return Ok(());
+        };
         let now = self.ports.clock.now();
         let bucket = format!("publish:{}", caller.connection.id);
         match self.ports.rates.take(&bucket, *rate, now).await {
