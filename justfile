@@ -1,0 +1,56 @@
+# Recipes are the steps of continuous integration. `just --list` shows them.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# What a change must pass before it is proposed
+check: fmt clippy deny machete boundaries doc test
+
+# The tests: the README's own command
+test:
+    cargo test --workspace
+
+# The tests of the build with the fault switch
+test-faults:
+    cargo test -p storybus-cli --features faults
+
+fmt:
+    cargo fmt --all --check
+
+clippy:
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Licences, bans and sources; needs no network
+deny:
+    cargo deny --offline --all-features check licenses bans sources
+
+# The RustSec advisories; needs the network
+audit:
+    cargo deny --all-features check advisories
+
+# Dependencies that nothing uses
+machete:
+    cargo machete
+
+# The core pulls in no engine, no runtime, no SDK
+boundaries:
+    .ci/boundaries
+
+# Our own schema checks against an independent validator over the published schemas, in SOM_DIR
+conformance SOM_DIR:
+    .ci/som-conformance {{ SOM_DIR }}
+
+# The wire contract from outside: ACCEPT is the path of accept.py
+accept ACCEPT *ARGS:
+    cargo build --release -p storybus-cli
+    python3 {{ ACCEPT }} --serve target/release/storybus {{ ARGS }}
+
+# The model explorations at length
+explore:
+    STORYBUS_EXPLORE=deep cargo test --release -p storybus-testkit -- --nocapture
+
+# The bus on this machine, with something to try it with
+demo:
+    cargo run --release -p storybus-cli -- serve --demo
