@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::document::{Document, Node};
+use crate::lexer::plain_end;
 use crate::number::Number;
 
 /// Enough that an ordinary message is hashed in one go, little enough to stay in the nearest cache.
@@ -171,22 +172,19 @@ fn scalar(doc: &Document<'_>, node: usize, out: &mut impl Sink) {
 fn escape(string: &[u8], out: &mut impl Sink) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.put_byte(b'"');
-    let mut rest = string;
-    while let Some(plain) = rest
-        .iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-    {
-        out.put(&rest[..plain]);
-        match rest[plain] {
-            control @ ..0x20 => {
-                out.put(b"\\u00");
-                out.put_byte(HEX[usize::from(control >> 4)]);
-                out.put_byte(HEX[usize::from(control & 15)]);
+    let mut from = 0;
+    loop {
+        let stop = plain_end(string, from);
+        out.put(&string[from..stop]);
+        match string.get(stop) {
+            Some(&control @ ..0x20) => {
+                let [high, low] = [control >> 4, control & 15].map(|digit| HEX[usize::from(digit)]);
+                out.put(&[b'\\', b'u', b'0', b'0', high, low]);
             }
-            other => out.put(&[b'\\', other]),
+            Some(&other) => out.put(&[b'\\', other]),
+            None => break,
         }
-        rest = &rest[plain + 1..];
+        from = stop + 1;
     }
-    out.put(rest);
     out.put_byte(b'"');
 }

@@ -130,15 +130,22 @@ impl<'a> Document<'a> {
     ///
     /// An escaped one (`\uffff`) does not count: the text carries it as ASCII.
     pub fn illegal_character(&self) -> Option<usize> {
+        /// Bytes that are looked at together, which the compiler turns into a few instructions.
+        const BLOCK: usize = 64;
         let bytes = self.text.as_bytes();
-        let mut from = 0;
-        // In valid UTF-8 the byte EF starts a character wherever it stands.
-        while let Some(lead) = bytes[from..].iter().position(|&byte| byte == 0xEF) {
-            let at = from + lead;
-            if let Some([0xBF, 0xBE | 0xBF]) = bytes.get(at + 1..at + 3) {
-                return Some(at);
+        let suspect = |block: &[u8]| block.iter().fold(false, |found, &byte| found | (byte == 0xEF));
+        for (number, block) in bytes.chunks(BLOCK).enumerate() {
+            if !suspect(block) {
+                continue;
             }
-            from = at + 1;
+            let start = number * BLOCK;
+            let found = (start..start + block.len()).find(|&at| {
+                // In valid UTF-8 the byte EF starts a character wherever it stands.
+                matches!(bytes.get(at..at + 3), Some([0xEF, 0xBF, 0xBE | 0xBF]))
+            });
+            if found.is_some() {
+                return found;
+            }
         }
         None
     }

@@ -186,7 +186,7 @@ impl<'d> Array<'d> {
     }
 
     /// The elements in order.
-    pub fn iter(self) -> impl Iterator<Item = Value<'d>> {
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Value<'d>> {
         let doc = self.value.doc;
         let mut node = self.value.node + 1;
         (0..self.len()).map(move |_| {
@@ -229,7 +229,7 @@ impl<'d> Object<'d> {
     }
 
     /// The members in the text's order, names unescaped.
-    pub fn iter(self) -> impl Iterator<Item = (&'d str, Value<'d>)> {
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (&'d str, Value<'d>)> {
         let doc = self.value.doc;
         let mut node = self.value.node + 1;
         (0..self.len()).map(move |_| {
