@@ -1,5 +1,6 @@
 //! What the bus does, one module a verb.
 
+pub mod admin;
 mod authorise;
 pub mod message_state;
 pub mod publish;

@@ -1,0 +1,49 @@
+//! What a front gives beside the request, and what it gets beside the response.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use storybus_core::domain::time::Millis;
+use storybus_protocol::id::ConnectionId;
+
+/// A body as far as the front has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// All of it, at most [`MAX_BODY`](crate::MAX_BODY) bytes; empty when there was none.
+    Complete(Bytes),
+    /// There was more than [`MAX_BODY`](crate::MAX_BODY) bytes; what was read is of no use.
+    TooLarge,
+}
+
+impl Body {
+    /// No body.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::Complete(Bytes::new())
+    }
+}
+
+/// What the front knows beside the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The peer's address, for the limit on failed log-ins: without a port, and not one that the client can choose.
+    pub source: String,
+    /// When a publish must have been answered. A receive is bounded by its own `wait`, at most 20 s, alone.
+    pub deadline: Millis,
+}
+
+/// What became of a request, for the front's logs and metrics. Everything here is bounded and safe to log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// The route's template below `/v1`, such as `/tenants/{tenant}/messages`; `None` when the path is none of ours. One
+    /// template may serve several methods.
+    pub route: Option<&'static str>,
+    /// The rule of a refusal, the first one if there are several; on the token route the error code of RFC 6749.
+    pub rule: Option<Cow<'static, str>>,
+    /// Who called, once the credentials have held.
+    pub connection: Option<ConnectionId>,
+    /// The message that was published, refused or asked for, if it had a well-formed id.
+    pub message_id: Option<String>,
+    /// How many messages a receive has handed out.
+    pub delivered: usize,
+}
