@@ -10,7 +10,7 @@ use storybus_json::{Kind, Object, Value};
 
 use super::error::{Defect, SchemaError};
 use super::keyword::SchemaName;
-use super::node::{Check, Format, Graph, Literal, Members, Named, Node, NodeId, Pattern, Type};
+use super::node::{Check, Format, Graph, Literal, Members, Named, Node, NodeId, Pattern, Type, by_name};
 use super::place::Place;
 
 type Result<T, E = SchemaError> = std::result::Result<T, E>;
@@ -249,8 +249,10 @@ impl<'s> Parts<'s> {
                     })
                     .required |= 1 << index;
             }
+            let mut named: Vec<_> = named.into_values().collect();
+            named.sort_by(|a, b| by_name(a.name, b.name));
             let members = Members {
-                named: named.into_values().collect(),
+                named: named.into(),
                 required: self.required.into(),
                 patterns: self.patterns.into(),
                 closed: self.closed,

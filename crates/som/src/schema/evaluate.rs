@@ -83,9 +83,10 @@ impl<'g> Evaluation<'g, '_> {
             // What rules through its parts, or has a say in how its own violation is listed.
             Check::AnyOf(branches) => return self.any_of(branches, check, value, at),
             Check::Members(members) => {
-                return value
-                    .as_object()
-                    .is_none_or(|object| self.members(members, object, at));
+                return value.as_object().is_none_or(|object| match members.are_few() {
+                    true => self.few_members(members, object, at),
+                    false => self.members(members, object, at),
+                });
             }
             Check::Items(schema) => {
                 return value
@@ -185,6 +186,21 @@ impl<'g> Evaluation<'g, '_> {
                 if self.findings.is_none() {
                     break;
                 }
+            }
+        }
+        valid
+    }
+
+    /// The same as [`Self::members`] for a schema that says something of a few names only.
+    fn few_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
+        let mut valid = true;
+        for name in members.required.iter().filter(|name| object.get(name).is_none()) {
+            valid = false;
+            self.report(Keyword::Required, at, false, || text::missing(name));
+        }
+        for named in &members.named {
+            if let (Some(schema), Some(value)) = (named.schema, object.get(named.name)) {
+                valid &= self.node(schema, value, at.member(named.name));
             }
         }
         valid

@@ -44,19 +44,16 @@ const fn file(name: SchemaName) -> &'static str {
     }
 }
 
-/// The files as documents: the graphs borrow from them.
-static DOCUMENTS: LazyLock<[Document<'static>; 7]> = LazyLock::new(|| {
-    SchemaName::ALL.map(|name| Document::parse(file(name).as_bytes()).expect("a test parses the same files"))
-});
-
-/// The compiled schemas.
-static GRAPHS: LazyLock<[Graph<'static>; 7]> = LazyLock::new(|| {
-    let mut documents = DOCUMENTS.iter();
-    SchemaName::ALL.map(|name| {
-        let document = documents.next().expect("there is a document for each schema");
-        Graph::compile(name, document.root()).expect("a test compiles the same files")
-    })
-});
+/// The compiled schemas, each on its first use: a process that sees events only never compiles the largest.
+static GRAPHS: [LazyLock<Graph<'static>>; 7] = [
+    LazyLock::new(|| load(SchemaName::Envelope)),
+    LazyLock::new(|| load(SchemaName::Payload(Family::StoryContext))),
+    LazyLock::new(|| load(SchemaName::Payload(Family::TellingEvent))),
+    LazyLock::new(|| load(SchemaName::Payload(Family::LinkEvent))),
+    LazyLock::new(|| load(SchemaName::Payload(Family::DeliveryMediaAvailable))),
+    LazyLock::new(|| load(SchemaName::Payload(Family::SkillWarning))),
+    LazyLock::new(|| load(SchemaName::Payload(Family::SystemAudit))),
+];
 
 /// The compiled schema of that name.
 pub(crate) fn graph(name: SchemaName) -> &'static Graph<'static> {
@@ -68,7 +65,7 @@ pub(crate) fn graph(name: SchemaName) -> &'static Graph<'static> {
         delivery,
         skill_warning,
         system_audit,
-    ] = &*GRAPHS;
+    ] = &GRAPHS;
     match name {
         SchemaName::Envelope => envelope,
         SchemaName::Payload(Family::StoryContext) => story_context,
@@ -78,6 +75,13 @@ pub(crate) fn graph(name: SchemaName) -> &'static Graph<'static> {
         SchemaName::Payload(Family::SkillWarning) => skill_warning,
         SchemaName::Payload(Family::SystemAudit) => system_audit,
     }
+}
+
+/// Reads and compiles a schema file. The graph borrows from the document, so the document stays for good.
+fn load(name: SchemaName) -> Graph<'static> {
+    let document = Document::parse(file(name).as_bytes()).expect("a test parses the same file");
+    let document: &'static Document<'static> = Box::leak(Box::new(document));
+    Graph::compile(name, document.root()).expect("a test compiles the same file")
 }
 
 /// Every rule id that a schema can produce, in alphabetical order: one for each keyword that can fail somewhere in
