@@ -83,10 +83,9 @@ impl<'g> Evaluation<'g, '_> {
             // What rules through its parts, or has a say in how its own violation is listed.
             Check::AnyOf(branches) => return self.any_of(branches, check, value, at),
             Check::Members(members) => {
-                return value.as_object().is_none_or(|object| match members.are_few() {
-                    true => self.few_members(members, object, at),
-                    false => self.members(members, object, at),
-                });
+                return value
+                    .as_object()
+                    .is_none_or(|object| self.members(members, object, at));
             }
             Check::Items(schema) => {
                 return value
@@ -191,23 +190,23 @@ impl<'g> Evaluation<'g, '_> {
         valid
     }
 
-    /// The same as [`Self::members`] for a schema that says something of a few names only.
-    fn few_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
-        let mut valid = true;
-        for name in members.required.iter().filter(|name| object.get(name).is_none()) {
-            valid = false;
-            self.report(Keyword::Required, at, false, || text::missing(name));
+    fn members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
+        // What is listed is in the message's order; what is only asked may be asked in the quicker way.
+        if self.findings.is_none() && members.are_few() {
+            return members.required.iter().all(|name| object.get(name).is_some())
+                && members
+                    .named
+                    .iter()
+                    .all(|named| match (named.schema, object.get(named.name)) {
+                        (Some(schema), Some(value)) => self.node(schema, value, at),
+                        _ => true,
+                    });
         }
-        for named in &members.named {
-            if let (Some(schema), Some(value)) = (named.schema, object.get(named.name)) {
-                valid &= self.node(schema, value, at.member(named.name));
-            }
-        }
-        valid
+        self.all_members(members, object, at)
     }
 
     /// One pass over the members: required ones are ticked off, known ones evaluated, surplus ones listed.
-    fn members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
+    fn all_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
         let before = self.findings.as_ref().map_or(0, |list| list.len());
         let mut valid = true;
         let mut present = 0;

@@ -45,7 +45,9 @@ pub(super) fn missing(name: &str) -> String {
 pub(super) fn surplus(members: &Members<'_>, name: &str) -> String {
     let name = quoted(name);
     if members.patterns.is_empty() {
-        return format!("the member {name} is not known here; remove it, or carry it in `extensions`");
+        return format!(
+            "the member {name} is not known here; remove it, or carry what is your own in the message's `extensions`"
+        );
     }
     let mut out = format!("the member {name} is not allowed here; a name must match ");
     join(&mut out, members.patterns.iter().map(|(pattern, _)| pattern.text));
