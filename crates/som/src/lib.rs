@@ -2,7 +2,7 @@
 //!
 //! Two questions are answered here, both pure and both about documents of `storybus-json`:
 //!
-//! - [`validate`]: does this message, by itself, hold to the standard? Against the seven schemas in `schemas/`, the
+//! - [`validate()`]: does this message, by itself, hold to the standard? Against the seven schemas in `schemas/`, the
 //!   version rules and the rules about types; refused or [`Checked`].
 //! - [`story`]: may this snapshot follow the story's last accepted one? Against a [`StoryState`](story::StoryState),
 //!   which is all that must be remembered of a story.
