@@ -1,0 +1,21 @@
+//! The test kit: what the bus is proven with.
+//!
+//! - [`suite`]: one module a port, one function a behaviour; every engine's tests run all of them.
+//! - [`memory`]: an engine in memory, the reference.
+//! - [`FakeClock`], [`SeededRandom`] and the other small ports, so that a test is the same in every run and never waits.
+
+pub mod clock;
+pub mod executor;
+mod hasher;
+mod keys;
+pub mod memory;
+mod random;
+mod rates;
+pub mod suite;
+
+pub use clock::FakeClock;
+pub use hasher::PlainHasher;
+pub use keys::FixedKeys;
+pub use memory::Memory;
+pub use random::SeededRandom;
+pub use rates::{FreeRates, MemoryRates};

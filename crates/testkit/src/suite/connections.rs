@@ -1,0 +1,478 @@
+//! The registry of connections: [`Connections`](storybus_core::ports::Connections).
+
+use std::time::Duration;
+
+use storybus_core::domain::connection::{Connection, Rate, Role, Secret};
+use storybus_core::domain::filter::{Filter, TypePattern};
+use storybus_core::ports::queues::Receive;
+use storybus_core::ports::workspaces::RegistryError;
+use storybus_protocol::id::{ConnectionKind, WorkspaceId};
+
+use super::sample;
+use super::world::{World, receive};
+
+super::behaviours![
+    a_producer_is_read_as_written,
+    a_consumer_is_read_as_written,
+    an_operator_is_read_as_written,
+    an_unknown_connection_is_absent,
+    connections_are_listed_by_kind_and_workspace,
+    a_list_goes_on_after_its_cursor,
+    an_update_replaces_the_version_read,
+    an_update_of_another_version_changes_nothing,
+    of_rival_updates_one_is_done,
+    an_unknown_connection_cannot_be_updated_or_deleted,
+    a_system_id_belongs_to_one_producer_on_the_whole_bus,
+    of_rival_owners_one_gets_the_system_id,
+    an_update_cannot_take_a_system_id,
+    an_update_keeps_its_own_system_ids,
+    an_update_lets_go_of_system_ids,
+    a_deletion_lets_go_of_system_ids,
+    a_deleted_connection_is_gone,
+    an_update_leaves_the_queue_alone,
+    a_deletion_drops_the_queue,
+    a_deletion_ends_a_waiting_receive needs Time,
+    connections_survive_a_reopening needs Reopen,
+];
+
+async fn create(world: &World, connection: &Connection) -> Result<(), RegistryError> {
+    let audit = sample::audit("create", &[connection.id.as_str()], world.now());
+    world.connections().create(connection, &audit).await
+}
+
+async fn update(world: &World, connection: &Connection) -> Result<(), RegistryError> {
+    let audit = sample::audit("update", &[connection.id.as_str()], world.now());
+    world.connections().update(connection, &audit).await
+}
+
+async fn delete(world: &World, connection: &Connection) -> Result<(), RegistryError> {
+    let audit = sample::audit("delete", &[connection.id.as_str()], world.now());
+    world.connections().delete(&connection.id, &audit).await
+}
+
+async fn get(world: &World, connection: &Connection) -> Option<Connection> {
+    world.connections().get(&connection.id).await.unwrap()
+}
+
+/// What the audit says, oldest first, but for the making of workspaces.
+async fn audited(world: &World) -> Vec<(String, String)> {
+    let (entries, _) = world.audit().list(None, 100).await.unwrap().unwrap();
+    let connections = entries
+        .into_iter()
+        .rev()
+        .filter(|entry| entry.action != "tenant.create");
+    connections
+        .map(|entry| (entry.action, entry.subject.join("/")))
+        .collect()
+}
+
+fn system_ids(connection: &mut Connection) -> &mut Vec<String> {
+    match &mut connection.role {
+        Role::Producer(producer) => &mut producer.system_ids,
+        Role::Consumer(_) | Role::Operator => unreachable!("not a producer"),
+    }
+}
+
+fn assert_taken(result: Result<(), RegistryError>, system_id: &str) {
+    assert!(
+        matches!(&result, Err(RegistryError::SystemIdTaken(taken)) if taken == system_id),
+        "{result:?}"
+    );
+}
+
+/// A producer comes back with all its members; the write is in the audit.
+pub async fn a_producer_is_read_as_written(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let mut producer = sample::producer("p1", &workspace, &["ncs-1", "éditeur 2"], world.now());
+    producer.name = "Ñ \"'\\".to_owned();
+    producer.disabled = true;
+    producer.secrets.push(Secret {
+        id: "s2".parse().unwrap(),
+        hash: "$x$".to_owned(),
+        created_at: world.now(),
+    });
+    if let Role::Producer(role) = &mut producer.role {
+        role.message_types = vec![
+            "story.context".parse().unwrap(),
+            "telling.*".parse().unwrap(),
+            TypePattern::Any,
+        ];
+        role.role_arn = Some("arn:aws:iam::123456789012:role/ncs".to_owned());
+        role.rate = Some(Rate {
+            per_second: 5,
+            burst: 50,
+        });
+    }
+    create(world, &producer).await.unwrap();
+    assert_eq!(get(world, &producer).await, Some(producer));
+    assert_eq!(audited(world).await, [("create".to_owned(), "p1".to_owned())]);
+}
+
+/// A consumer comes back with all its members.
+pub async fn a_consumer_is_read_as_written(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let filter = Filter {
+        message_types: vec!["a.*".parse().unwrap()],
+        topic_prefixes: vec!["som.".to_owned(), "som.ü".to_owned()],
+        sources: vec!["ncs".to_owned()],
+    };
+    let mut consumer = sample::consumer("c1", &workspace, filter, world.now());
+    consumer.secrets.clear();
+    if let Role::Consumer(role) = &mut consumer.role {
+        role.max_receives = 1000;
+        role.visibility_seconds = 43_200;
+        role.reader_role_arn = Some("arn:aws:iam::123456789012:role/reader".to_owned());
+        role.paused = true;
+    }
+    create(world, &consumer).await.unwrap();
+    assert_eq!(get(world, &consumer).await, Some(consumer));
+}
+
+/// An operator has no workspace.
+pub async fn an_operator_is_read_as_written(world: &mut World) {
+    let operator = sample::operator("o1", world.now());
+    create(world, &operator).await.unwrap();
+    assert_eq!(get(world, &operator).await, Some(operator));
+}
+
+/// An id that was never given is nobody's.
+pub async fn an_unknown_connection_is_absent(world: &mut World) {
+    assert_eq!(get(world, &sample::operator("o1", world.now())).await, None);
+}
+
+async fn ids(
+    world: &World,
+    workspace: Option<&WorkspaceId>,
+    kind: ConnectionKind,
+    after: Option<&str>,
+    limit: usize,
+) -> Vec<String> {
+    let after = after.map(|id| id.parse().unwrap());
+    let page = world
+        .connections()
+        .list(workspace, kind, after.as_ref(), limit)
+        .await
+        .unwrap();
+    page.into_iter().map(|c| c.id.as_str().to_owned()).collect()
+}
+
+/// A list holds one kind of one workspace, or the operators.
+pub async fn connections_are_listed_by_kind_and_workspace(world: &mut World) {
+    let (one, two) = (world.workspace("w1").await, world.workspace("w2").await);
+    let now = world.now();
+    for connection in [
+        sample::producer("p1", &one, &["a"], now),
+        sample::producer("p2", &two, &["b"], now),
+        sample::consumer("c1", &one, Filter::default(), now),
+        sample::consumer("c2", &one, Filter::default(), now),
+        sample::operator("o1", now),
+    ] {
+        create(world, &connection).await.unwrap();
+    }
+    assert_eq!(
+        ids(world, Some(&one), ConnectionKind::Producer, None, 10).await,
+        ["p1"]
+    );
+    assert_eq!(
+        ids(world, Some(&two), ConnectionKind::Producer, None, 10).await,
+        ["p2"]
+    );
+    assert_eq!(
+        ids(world, Some(&one), ConnectionKind::Consumer, None, 10).await,
+        ["c1", "c2"]
+    );
+    assert!(
+        ids(world, Some(&two), ConnectionKind::Consumer, None, 10)
+            .await
+            .is_empty()
+    );
+    assert_eq!(ids(world, None, ConnectionKind::Operator, None, 10).await, ["o1"]);
+}
+
+/// A list is in the order of the ids, goes on after the one given, known or not, and holds no more than asked.
+pub async fn a_list_goes_on_after_its_cursor(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    for id in ["c3", "cB", "c1", "ca", "c2"] {
+        world.consumer(id, &workspace, Filter::default()).await;
+    }
+    let list =
+        async |after, limit| ids(world, Some(&workspace), ConnectionKind::Consumer, after, limit).await;
+    assert_eq!(list(None, 10).await, ["c1", "c2", "c3", "cB", "ca"]);
+    assert_eq!(list(None, 2).await, ["c1", "c2"]);
+    assert_eq!(list(Some("c2"), 2).await, ["c3", "cB"]);
+    assert_eq!(list(Some("c20"), 1).await, ["c3"]);
+    assert!(list(Some("ca"), 10).await.is_empty());
+}
+
+/// An update names the version after the one it read, and replaces all members.
+pub async fn an_update_replaces_the_version_read(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let mut producer = sample::producer("p1", &workspace, &["a"], world.now());
+    create(world, &producer).await.unwrap();
+    producer.version += 1;
+    producer.name = "Other".to_owned();
+    producer.disabled = true;
+    producer.secrets.clear();
+    *system_ids(&mut producer) = vec!["b".to_owned()];
+    update(world, &producer).await.unwrap();
+    assert_eq!(get(world, &producer).await, Some(producer));
+    assert_eq!(audited(world).await.len(), 2);
+}
+
+/// An update of a version that is not the stored one is refused, and is not in the audit.
+pub async fn an_update_of_another_version_changes_nothing(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let producer = sample::producer("p1", &workspace, &["a"], world.now());
+    create(world, &producer).await.unwrap();
+    for version in [0, producer.version, producer.version + 2] {
+        let mut other = Connection {
+            version,
+            disabled: true,
+            ..producer.clone()
+        };
+        *system_ids(&mut other) = vec!["b".to_owned()];
+        assert!(matches!(update(world, &other).await, Err(RegistryError::Changed)));
+    }
+    assert_eq!(audited(world).await.len(), 1);
+    create(world, &sample::producer("p2", &workspace, &["b"], world.now()))
+        .await
+        .unwrap();
+    assert_eq!(get(world, &producer).await, Some(producer));
+}
+
+/// Of two updates of one version one is done.
+pub async fn of_rival_updates_one_is_done(world: &mut World) {
+    let operator = sample::operator("o1", world.now());
+    create(world, &operator).await.unwrap();
+    let one = Connection {
+        version: 2,
+        name: "One".to_owned(),
+        ..operator.clone()
+    };
+    let two = Connection {
+        version: 2,
+        name: "Two".to_owned(),
+        ..operator
+    };
+    let (a, b) = futures::join!(update(world, &one), update(world, &two));
+    assert!(a.is_ok() != b.is_ok());
+    let winner = if a.is_ok() { one } else { two };
+    assert_eq!(get(world, &winner).await, Some(winner));
+}
+
+/// What is not there cannot be changed; the attempt is not in the audit.
+pub async fn an_unknown_connection_cannot_be_updated_or_deleted(world: &mut World) {
+    let operator = Connection {
+        version: 2,
+        ..sample::operator("o1", world.now())
+    };
+    assert!(matches!(
+        update(world, &operator).await,
+        Err(RegistryError::NotFound)
+    ));
+    assert!(matches!(
+        delete(world, &operator).await,
+        Err(RegistryError::NotFound)
+    ));
+    assert!(audited(world).await.is_empty());
+}
+
+/// A `system_id` is taken in every workspace; the refused producer is not made, and takes none of its other ones.
+pub async fn a_system_id_belongs_to_one_producer_on_the_whole_bus(world: &mut World) {
+    let (one, two) = (world.workspace("w1").await, world.workspace("w2").await);
+    create(world, &sample::producer("p1", &one, &["a"], world.now()))
+        .await
+        .unwrap();
+    for workspace in [&one, &two] {
+        let rival = sample::producer("p2", workspace, &["free", "a"], world.now());
+        assert_taken(create(world, &rival).await, "a");
+        assert_eq!(get(world, &rival).await, None);
+    }
+    assert_eq!(audited(world).await.len(), 1);
+    create(world, &sample::producer("p3", &two, &["free", "A"], world.now()))
+        .await
+        .unwrap();
+}
+
+/// Two producers ask for one `system_id` at the same moment: one gets it.
+pub async fn of_rival_owners_one_gets_the_system_id(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let one = sample::producer("p1", &workspace, &["a"], world.now());
+    let two = sample::producer("p2", &workspace, &["a"], world.now());
+    let (a, b) = futures::join!(create(world, &one), create(world, &two));
+    assert!(a.is_ok() != b.is_ok());
+    let (won, lost, answer) = if a.is_ok() { (one, two, b) } else { (two, one, a) };
+    assert_taken(answer, "a");
+    assert!(get(world, &won).await.is_some());
+    assert_eq!(get(world, &lost).await, None);
+}
+
+/// An update that asks for another producer's `system_id` changes nothing.
+pub async fn an_update_cannot_take_a_system_id(world: &mut World) {
+    let (one, two) = (world.workspace("w1").await, world.workspace("w2").await);
+    create(world, &sample::producer("p1", &one, &["a"], world.now()))
+        .await
+        .unwrap();
+    let producer = sample::producer("p2", &two, &["b"], world.now());
+    create(world, &producer).await.unwrap();
+    let mut wanting = Connection {
+        version: 2,
+        ..producer.clone()
+    };
+    *system_ids(&mut wanting) = vec!["c".to_owned(), "a".to_owned()];
+    assert_taken(update(world, &wanting).await, "a");
+    assert_eq!(get(world, &producer).await, Some(producer));
+    assert_eq!(audited(world).await.len(), 2);
+    assert_taken(
+        create(world, &sample::producer("p3", &one, &["b"], world.now())).await,
+        "b",
+    );
+    create(world, &sample::producer("p4", &one, &["c"], world.now()))
+        .await
+        .unwrap();
+}
+
+/// A producer that is updated may keep what it has.
+pub async fn an_update_keeps_its_own_system_ids(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let mut producer = sample::producer("p1", &workspace, &["a", "b"], world.now());
+    create(world, &producer).await.unwrap();
+    producer.version = 2;
+    system_ids(&mut producer).push("c".to_owned());
+    update(world, &producer).await.unwrap();
+    assert_eq!(get(world, &producer).await, Some(producer));
+    for taken in ["a", "b", "c"] {
+        assert_taken(
+            create(world, &sample::producer("p2", &workspace, &[taken], world.now())).await,
+            taken,
+        );
+    }
+}
+
+/// What an update leaves out is free for another producer.
+pub async fn an_update_lets_go_of_system_ids(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let mut producer = sample::producer("p1", &workspace, &["a", "b"], world.now());
+    create(world, &producer).await.unwrap();
+    producer.version = 2;
+    *system_ids(&mut producer) = vec!["b".to_owned()];
+    update(world, &producer).await.unwrap();
+    create(world, &sample::producer("p2", &workspace, &["a"], world.now()))
+        .await
+        .unwrap();
+    assert_taken(
+        create(world, &sample::producer("p3", &workspace, &["b"], world.now())).await,
+        "b",
+    );
+}
+
+/// What a deleted producer had is free for another one.
+pub async fn a_deletion_lets_go_of_system_ids(world: &mut World) {
+    let (one, two) = (world.workspace("w1").await, world.workspace("w2").await);
+    let producer = sample::producer("p1", &one, &["a"], world.now());
+    create(world, &producer).await.unwrap();
+    delete(world, &producer).await.unwrap();
+    create(world, &sample::producer("p2", &two, &["a"], world.now()))
+        .await
+        .unwrap();
+}
+
+/// A deleted connection is neither read nor listed; the deletion is in the audit.
+pub async fn a_deleted_connection_is_gone(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    for connection in [
+        sample::producer("p1", &workspace, &["a"], world.now()),
+        sample::consumer("c1", &workspace, Filter::default(), world.now()),
+        sample::operator("o1", world.now()),
+    ] {
+        create(world, &connection).await.unwrap();
+        delete(world, &connection).await.unwrap();
+        assert_eq!(get(world, &connection).await, None);
+        let workspace = connection.workspace.as_ref();
+        assert!(
+            ids(world, workspace, connection.kind(), None, 10)
+                .await
+                .is_empty()
+        );
+        assert!(matches!(
+            delete(world, &connection).await,
+            Err(RegistryError::NotFound)
+        ));
+        assert_eq!(
+            audited(world).await.last(),
+            Some(&("delete".to_owned(), connection.id.as_str().to_owned()))
+        );
+    }
+}
+
+/// What waits in a consumer's queue, hidden or not, is not touched by an update.
+pub async fn an_update_leaves_the_queue_alone(world: &mut World) {
+    let queue = world.queue().await;
+    world.send_to(&queue, 1, 1).await;
+    world.send_to(&queue, 2, 2).await;
+    let held = world.receive(&queue, 1).await;
+    let mut consumer = world.connections().get(&queue.consumer).await.unwrap().unwrap();
+    consumer.version += 1;
+    consumer.disabled = true;
+    update(world, &consumer).await.unwrap();
+    let counts = world.counts(&queue).await;
+    assert_eq!((counts.visible, counts.in_flight), (1, 1));
+    assert_eq!(
+        world.acknowledge(&queue, &held).await,
+        [storybus_core::domain::delivery::Settled::Done]
+    );
+}
+
+/// With a consumer go its messages and their handles.
+pub async fn a_deletion_drops_the_queue(world: &mut World) {
+    let queue = world.queue().await;
+    world.send_to(&queue, 1, 1).await;
+    world.send_to(&queue, 2, 2).await;
+    let held = world.receive(&queue, 1).await;
+    let consumer = world.connections().get(&queue.consumer).await.unwrap().unwrap();
+    delete(world, &consumer).await.unwrap();
+    assert!(world.receive(&queue, 10).await.is_empty());
+    assert_eq!(
+        world.counts(&queue).await,
+        storybus_core::domain::delivery::QueueCounts::default()
+    );
+    assert_eq!(
+        world.acknowledge(&queue, &held).await,
+        [storybus_core::domain::delivery::Settled::Invalid]
+    );
+    let other = world.consumer("c2", &queue.workspace, Filter::default()).await;
+    assert!(world.receive(&other, 10).await.is_empty());
+}
+
+/// A receive that waits at the queue comes back empty at once.
+pub async fn a_deletion_ends_a_waiting_receive(world: &mut World) {
+    let queue = world.queue().await;
+    let consumer = world.connections().get(&queue.consumer).await.unwrap().unwrap();
+    let waiting = Receive {
+        wait: Duration::from_secs(20),
+        ..receive(10)
+    };
+    let deletion = async {
+        world.clock.until_asleep(1).await;
+        delete(world, &consumer).await.unwrap();
+    };
+    let before = world.now();
+    let (received, ()) = futures::join!(world.receive_as(&queue, &waiting), deletion);
+    assert!(received.is_empty());
+    assert_eq!(world.now(), before);
+}
+
+/// Connections, and who owns which `system_id`, are there when the engine is opened again.
+pub async fn connections_survive_a_reopening(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let producer = sample::producer("p1", &workspace, &["a"], world.now());
+    create(world, &producer).await.unwrap();
+    let before = audited(world).await;
+    world.reopen().await;
+    assert_eq!(get(world, &producer).await, Some(producer));
+    assert_eq!(audited(world).await, before);
+    assert_taken(
+        create(world, &sample::producer("p2", &workspace, &["a"], world.now())).await,
+        "a",
+    );
+}

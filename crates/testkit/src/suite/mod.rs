@@ -1,0 +1,275 @@
+//! The conformance suites: what the ports promise, one module a port, one function a behaviour.
+//!
+//! An engine's tests make a [`Factory`] and call [`exercise_all`]; every behaviour then runs on a fresh, empty engine,
+//! with a clock that only the behaviour moves. Where engines really differ, the factory says what it lacks
+//! ([`Ability`]), and what needs it is listed as skipped, never left out in silence. To add a behaviour, write the
+//! function and name it in its module's list; a test holds the two equal.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a suite stops at the first surprise, as a test does"
+)]
+
+pub mod audit;
+pub mod connections;
+pub mod ledger;
+pub mod queues;
+pub mod sample;
+pub mod topic;
+pub mod workspaces;
+mod world;
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use storybus_core::domain::delivery::QueueKey;
+use storybus_core::ports::{AuditLog, Connections, Ledger, Queues, Topic, Workspaces};
+
+pub use world::World;
+
+use crate::clock::FakeClock;
+use crate::memory::{DeadLetter, Memory};
+
+/// The ports that an engine implements.
+#[derive(Clone)]
+pub struct Stores {
+    /// Records and stories.
+    pub ledger: Arc<dyn Ledger>,
+    /// Publication.
+    pub topic: Arc<dyn Topic>,
+    /// The consumers' queues.
+    pub queues: Arc<dyn Queues>,
+    /// The registry of workspaces.
+    pub workspaces: Arc<dyn Workspaces>,
+    /// The registry of connections.
+    pub connections: Arc<dyn Connections>,
+    /// The audit.
+    pub audit: Arc<dyn AuditLog>,
+}
+
+impl Stores {
+    /// All ports on one engine.
+    pub fn of<E>(engine: &Arc<E>) -> Self
+    where
+        E: Ledger + Topic + Queues + Workspaces + Connections + AuditLog + 'static,
+    {
+        Self {
+            ledger: engine.clone(),
+            topic: engine.clone(),
+            queues: engine.clone(),
+            workspaces: engine.clone(),
+            connections: engine.clone(),
+            audit: engine.clone(),
+        }
+    }
+}
+
+/// One engine with its data.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    /// Its ports.
+    fn stores(&self) -> Stores;
+
+    /// Closes it and opens it again on the same data. Called only when the engine has [`Ability::Reopen`].
+    async fn reopen(&mut self);
+
+    /// Comes back when what was written is seen everywhere: a new subscription, a changed filter.
+    async fn settle(&self) {}
+
+    /// The dead letters of a queue, oldest first. Called only when the engine has [`Ability::DeadLetters`].
+    async fn dead_letters(&self, _queue: &QueueKey) -> Vec<DeadLetter> {
+        Vec::new()
+    }
+}
+
+/// Makes engines.
+#[async_trait]
+pub trait Factory: Send + Sync {
+    /// A fresh, empty engine that takes its time from this clock.
+    async fn engine(&self, clock: FakeClock) -> Box<dyn Engine>;
+
+    /// What its engines cannot do.
+    fn lacks(&self) -> &[Ability] {
+        &[]
+    }
+}
+
+/// Something that not every engine can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ability {
+    /// Its time is the test's clock. An engine on a service has the service's time.
+    Time,
+    /// It keeps its data when it is closed and opened again.
+    Reopen,
+    /// Its topic checks the claim in the same transaction.
+    Claims,
+    /// Its counts are exact.
+    Counts,
+    /// It shows its dead letters.
+    DeadLetters,
+}
+
+/// One thing that a port promises.
+#[derive(Clone, Copy)]
+pub struct Behaviour {
+    /// `<module>::<function>`.
+    pub name: &'static str,
+    /// What the engine must be able to do.
+    pub needs: &'static [Ability],
+    /// Panics when the engine does not keep the promise.
+    pub run: for<'w> fn(&'w mut World) -> BoxFuture<'w, ()>,
+}
+
+/// Lists a module's behaviours, each with what it needs.
+macro_rules! behaviours {
+    ($($name:ident $(needs $($need:ident)+)?),* $(,)?) => {
+        /// Every behaviour of this port.
+        pub const ALL: &[$crate::suite::Behaviour] = &[$($crate::suite::Behaviour {
+            name: concat!(module_path!(), "::", stringify!($name)),
+            needs: &[$($($crate::suite::Ability::$need),+)?],
+            run: |world| Box::pin($name(world)),
+        }),*];
+    };
+}
+pub(crate) use behaviours;
+
+/// The suites, one a port.
+pub const SUITES: &[&[Behaviour]] = &[
+    ledger::ALL,
+    topic::ALL,
+    queues::ALL,
+    workspaces::ALL,
+    connections::ALL,
+    audit::ALL,
+];
+
+/// What an exercise came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What ran and held.
+    pub held: Vec<&'static str>,
+    /// What did not hold; its panic stands in the test's output.
+    pub broken: Vec<&'static str>,
+    /// What the engine cannot be asked, with the ability it lacks.
+    pub skipped: Vec<(&'static str, Ability)>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            held,
+            broken,
+            skipped,
+        } = self;
+        write!(
+            f,
+            "{} behaviours held, {} broken, {} skipped",
+            held.len(),
+            broken.len(),
+            skipped.len()
+        )?;
+        broken
+            .iter()
+            .try_for_each(|name| write!(f, "\n  broken: {name}"))?;
+        skipped
+            .iter()
+            .try_for_each(|(name, ability)| write!(f, "\n  skipped: {name} (needs {ability:?})"))
+    }
+}
+
+/// Runs every behaviour of every port, each on an engine of its own, and says what ran.
+///
+/// # Panics
+///
+/// After all of them ran, if one was broken; the message lists the broken ones.
+pub async fn exercise_all(factory: &dyn Factory) -> Report {
+    exercise(factory, "").await
+}
+
+/// The same for the behaviours whose name contains `part`.
+///
+/// # Panics
+///
+/// As [`exercise_all`].
+pub async fn exercise(factory: &dyn Factory, part: &str) -> Report {
+    let mut report = Report::default();
+    for behaviour in SUITES.iter().copied().flatten().filter(|b| b.name.contains(part)) {
+        if let Some(ability) = behaviour.needs.iter().find(|need| factory.lacks().contains(need)) {
+            report.skipped.push((behaviour.name, *ability));
+            continue;
+        }
+        let clock = FakeClock::new();
+        let mut world = World::new(factory.engine(clock.clone()).await, clock);
+        let run = AssertUnwindSafe((behaviour.run)(&mut world));
+        match run.catch_unwind().await {
+            Ok(()) => report.held.push(behaviour.name),
+            Err(_) => report.broken.push(behaviour.name),
+        }
+    }
+    assert!(report.broken.is_empty(), "{report}");
+    report
+}
+
+/// The reference: the engine in memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryFactory;
+
+struct MemoryEngine {
+    memory: Arc<Memory>,
+    clock: FakeClock,
+}
+
+#[async_trait]
+impl Engine for MemoryEngine {
+    fn stores(&self) -> Stores {
+        Stores::of(&self.memory)
+    }
+
+    async fn reopen(&mut self) {
+        self.memory = Arc::new(self.memory.fork(Arc::new(self.clock.clone())));
+    }
+
+    async fn dead_letters(&self, queue: &QueueKey) -> Vec<DeadLetter> {
+        self.memory.dead_letters(queue)
+    }
+}
+
+#[async_trait]
+impl Factory for MemoryFactory {
+    async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
+        let memory = Arc::new(Memory::new(Arc::new(clock.clone())));
+        Box::new(MemoryEngine { memory, clock })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_behaviour_is_listed() {
+        let sources = [
+            include_str!("ledger.rs"),
+            include_str!("topic.rs"),
+            include_str!("queues.rs"),
+            include_str!("workspaces.rs"),
+            include_str!("connections.rs"),
+            include_str!("audit.rs"),
+        ];
+        for (source, suite) in sources.iter().zip(SUITES) {
+            let written: Vec<&str> = source
+                .lines()
+                .filter_map(|line| line.strip_prefix("pub async fn "))
+                .filter_map(|rest| rest.split('(').next())
+                .collect();
+            let listed: Vec<&str> = suite.iter().filter_map(|b| b.name.rsplit("::").next()).collect();
+            for name in &written {
+                assert!(listed.contains(name), "{name} is not in its list");
+            }
+            assert_eq!(written.len(), listed.len());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Values that the suites write: valid ones, each different from the last.
+
+use bytes::Bytes;
+use storybus_core::domain::connection::{Connection, Consumer, Producer, Role, Secret, Workspace};
+use storybus_core::domain::filter::{Filter, TypePattern};
+use storybus_core::domain::message::Attributes;
+use storybus_core::domain::time::Millis;
+use storybus_core::ports::audit::AuditEntry;
+use storybus_json::Document;
+use storybus_protocol::id::{ConnectionId, CorrelationId, MessageId, WorkspaceId};
+use storybus_som::story::StoryState;
+
+/// What a story's snapshot with this sequence number leaves behind: an asset, a reviewed assertion, some members.
+#[must_use]
+pub fn story_state(sequence_number: u64) -> StoryState {
+    let payload = format!(
+        r#"{{"story_id":"s","slug":"S","headline":"é","story_type":"ACTIVE","sequence_number":{sequence_number},
+        "updated_at":"2026-09-11T16:41:00Z","assets":[{{"asset_id":"a{sequence_number}","asset_type":"VIDEO"}}],
+        "assertions":[{{"assertion_id":"x","review":{{"state":"CONFIRMED"}}}}]}}"#
+    );
+    let document = Document::parse(payload.as_bytes()).unwrap();
+    StoryState::first(document.root(), "0199a1c4-0000-7000-8000-000000000911")
+}
+
+/// The message id number `n`.
+#[must_use]
+pub fn message_id(n: u64) -> MessageId {
+    let mut bytes = *b"message \0\0\0\0\0\0\0\0";
+    bytes[8..].copy_from_slice(&n.to_be_bytes());
+    MessageId::from_bytes(bytes)
+}
+
+/// The correlation id number `n`.
+#[must_use]
+pub fn correlation_id(n: u64) -> CorrelationId {
+    let mut bytes = *b"together\0\0\0\0\0\0\0\0";
+    bytes[8..].copy_from_slice(&n.to_be_bytes());
+    CorrelationId::from_bytes(bytes)
+}
+
+/// A workspace.
+#[must_use]
+pub fn workspace(id: &str, now: Millis) -> Workspace {
+    Workspace {
+        id: id.parse().unwrap(),
+        name: format!("Workspace {id}"),
+        strict_message_types: false,
+        created_at: now,
+        version: 1,
+    }
+}
+
+fn connection(id: &str, workspace: Option<&WorkspaceId>, role: Role, now: Millis) -> Connection {
+    Connection {
+        id: id.parse().unwrap(),
+        workspace: workspace.cloned(),
+        name: format!("Connection {id}"),
+        disabled: false,
+        created_at: now,
+        secrets: vec![Secret {
+            id: format!("s{id}").parse().unwrap(),
+            hash: "$argon2id$example".to_owned(),
+            created_at: now,
+        }],
+        role,
+        version: 1,
+    }
+}
+
+/// A producer that speaks for these systems.
+#[must_use]
+pub fn producer(id: &str, workspace: &WorkspaceId, system_ids: &[&str], now: Millis) -> Connection {
+    let role = Role::Producer(Producer {
+        system_ids: system_ids.iter().map(|&s| s.to_owned()).collect(),
+        message_types: vec![TypePattern::Any],
+        role_arn: None,
+        rate: None,
+    });
+    connection(id, Some(workspace), role, now)
+}
+
+/// A consumer with this filter.
+#[must_use]
+pub fn consumer(id: &str, workspace: &WorkspaceId, filter: Filter, now: Millis) -> Connection {
+    let role = Role::Consumer(Consumer {
+        filter,
+        max_receives: 5,
+        visibility_seconds: 60,
+        reader_role_arn: None,
+        paused: false,
+    });
+    connection(id, Some(workspace), role, now)
+}
+
+/// An operator.
+#[must_use]
+pub fn operator(id: &str, now: Millis) -> Connection {
+    connection(id, None, Role::Operator, now)
+}
+
+/// An audit entry.
+#[must_use]
+pub fn audit(action: &str, subject: &[&str], now: Millis) -> AuditEntry {
+    AuditEntry {
+        at: now,
+        actor: "o1".to_owned(),
+        action: action.to_owned(),
+        subject: subject.iter().map(|&s| s.to_owned()).collect(),
+        details: serde_json::json!({ "name": "Näme", "n": 1 }),
+    }
+}
+
+/// A message to send, with what filters look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Its id.
+    pub message_id: MessageId,
+    /// Its order group.
+    pub correlation_id: CorrelationId,
+    /// Its bytes.
+    pub body: Bytes,
+    /// What travels beside them.
+    pub attributes: Attributes,
+}
+
+impl Letter {
+    /// Message `n` of order group `group`.
+    #[must_use]
+    pub fn new(n: u64, group: u64) -> Self {
+        let correlation_id = correlation_id(group);
+        let producer: ConnectionId = "p1".parse().unwrap();
+        Self {
+            message_id: message_id(n),
+            correlation_id,
+            body: Bytes::from(format!("{{\"n\": {n} }}")),
+            attributes: Attributes {
+                message_type: "telling.started".to_owned(),
+                family: Some("telling-event".to_owned()),
+                topic: "som.telling".to_owned(),
+                correlation_id: correlation_id.to_string(),
+                producer_id: producer,
+                system_id: "ncs-1".to_owned(),
+                som_version: "1.0.0".to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Every behaviour of every port, over the engine in memory.
+
+use storybus_testkit::executor::run;
+use storybus_testkit::suite::{MemoryFactory, SUITES, exercise_all};
+
+#[test]
+fn memory_keeps_every_promise() {
+    let report = run(exercise_all(&MemoryFactory));
+    println!("memory: {report}");
+    assert_eq!(
+        report.held.len(),
+        SUITES.iter().map(|suite| suite.len()).sum::<usize>()
+    );
+}
