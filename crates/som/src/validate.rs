@@ -5,7 +5,7 @@ use storybus_protocol::{Source, Violation, rule};
 
 use crate::Family;
 use crate::family::in_own_namespace;
-use crate::schema::{Finding, SchemaName, graph};
+use crate::schema::{Finding, Findings, LISTED, SchemaName, graph};
 use crate::version::Version;
 
 /// Where the payload stands in the envelope.
@@ -66,8 +66,8 @@ pub struct Checked<'d> {
 /// # Cost
 ///
 /// One walk over the message; the time is linear in its length, and nothing is allocated while nothing is wrong but
-/// what `uniqueItems` of a list of two or more takes. The list of violations is linear in the length of the message
-/// too, and not cut.
+/// what `uniqueItems` of a list of two or more takes. Of each list, refused and tolerated, the first 1,000 violations are
+/// given; the last of them says when there were more.
 ///
 /// # Errors
 ///
@@ -78,7 +78,8 @@ pub fn validate<'d>(envelope: Value<'d>, options: Options) -> Result<Checked<'d>
         return Err(vec![violation]);
     }
 
-    let mut findings = Vec::new();
+    let tolerant = version == Some(Version::LaterMinor);
+    let mut findings = Findings::new(tolerant);
     graph(SchemaName::Envelope).check(envelope, "", &mut findings);
     let message_type = text(envelope, "message_type");
     let family = message_type.and_then(Family::of);
@@ -89,8 +90,9 @@ pub fn validate<'d>(envelope: Value<'d>, options: Options) -> Result<Checked<'d>
         graph(SchemaName::Payload(family)).check(payload, PAYLOAD, &mut findings);
     }
 
-    let tolerant = version == Some(Version::LaterMinor);
-    let (mut tolerated, mut refused) = sort(findings, tolerant);
+    let (mut tolerated, mut refused) = sort(findings.list, tolerant);
+    cut(&mut tolerated);
+    cut(&mut refused);
     let named = payload.and_then(|payload| text(payload, "message_type"));
     if let (Some(named), Some(message_type)) = (named, message_type)
         && named != message_type
@@ -143,6 +145,18 @@ fn sort(findings: Vec<Finding>, tolerant: bool) -> (Vec<Violation>, Vec<Violatio
         }
     }
     (tolerated, refused)
+}
+
+/// Keeps what is listed at the most, and says so.
+fn cut(violations: &mut Vec<Violation>) {
+    if violations.len() > LISTED {
+        violations.truncate(LISTED);
+        if let Some(last) = violations.last_mut() {
+            last.message.push_str(&format!(
+                " (there are more: only the first {LISTED} violations are listed)"
+            ));
+        }
+    }
 }
 
 /// The shape of a type, as the envelope's schema asks for it.

@@ -21,6 +21,55 @@ pub(crate) struct Finding {
     pub(crate) tolerable: bool,
 }
 
+/// How many violations are listed, at the most, of each kind: refused and tolerated.
+///
+/// A body of 240 kB can break a rule half a million times; the list of that would be 70 MB. Nobody reads past the first
+/// thousand, and a walk that has found so many reasons to refuse may end.
+pub(crate) const LISTED: usize = 1000;
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) list: Vec<Finding>,
+    /// Whether the message is of a version that may have tolerable ones.
+    tolerant: bool,
+    /// How many of the list refuse the message.
+    refusing: usize,
+}
+
+impl Findings {
+    pub(crate) fn new(tolerant: bool) -> Self {
+        Self {
+            tolerant,
+            ..Self::default()
+        }
+    }
+
+    fn refuses(&self, finding: &Finding) -> bool {
+        !(self.tolerant && finding.tolerable)
+    }
+
+    fn push(&mut self, finding: Finding) {
+        self.refusing += usize::from(self.refuses(&finding));
+        self.list.push(finding);
+    }
+
+    /// What was listed from `start` on is tolerable after all.
+    fn pardon(&mut self, start: usize) {
+        for finding in self.list.iter_mut().skip(start) {
+            if self.tolerant && !finding.tolerable {
+                self.refusing -= 1;
+            }
+            finding.tolerable = true;
+        }
+    }
+
+    /// Whether there is no need to look further: the message is refused, and more would not be listed.
+    fn full(&self) -> bool {
+        self.refusing > LISTED
+    }
+}
+
 impl Graph<'_> {
     /// Appends what is wrong with a value that stands at `pointer` in the message.
     ///
@@ -29,7 +78,7 @@ impl Graph<'_> {
     /// lists both, and a reader counts them by what the message says.
     ///
     /// In the order of the message, and at one place in the order of the checks (see [`super::compile`]).
-    pub(crate) fn check(&self, value: Value<'_>, pointer: &str, findings: &mut Vec<Finding>) {
+    pub(crate) fn check(&self, value: Value<'_>, pointer: &str, findings: &mut Findings) {
         let mut evaluation = Evaluation {
             graph: self,
             findings: Some(findings),
@@ -41,7 +90,7 @@ impl Graph<'_> {
 /// One evaluation. Without a list it is quiet: it only answers whether the value is valid.
 struct Evaluation<'g, 'f> {
     graph: &'g Graph<'g>,
-    findings: Option<&'f mut Vec<Finding>>,
+    findings: Option<&'f mut Findings>,
 }
 
 impl<'g> Evaluation<'g, '_> {
@@ -152,27 +201,22 @@ impl<'g> Evaluation<'g, '_> {
         if branches.iter().any(|branch| self.fits(*branch, value)) {
             return true;
         }
-        let listed = |evaluation: &Self| evaluation.findings.as_ref().map_or(0, |list| list.len());
+        let listed = |evaluation: &Self| evaluation.findings.as_ref().map_or(0, |found| found.list.len());
         let before = listed(self);
         let mut tolerable = false;
         if self.findings.is_some() {
             for branch in branches {
                 let start = listed(self);
                 self.node(*branch, value, at);
-                let own = self.findings.as_deref().and_then(|list| list.get(start..));
+                let own = self.findings.as_deref().and_then(|found| found.list.get(start..));
                 tolerable |= own.is_some_and(|own| own.iter().all(|finding| finding.tolerable));
             }
         }
         self.report(Keyword::AnyOf, at, tolerable, || {
             text::failed(self.graph, check, value)
         });
-        if tolerable
-            && let Some(own) = self
-                .findings
-                .as_deref_mut()
-                .and_then(|list| list.get_mut(before..))
-        {
-            own.iter_mut().for_each(|finding| finding.tolerable = true);
+        if tolerable && let Some(findings) = &mut self.findings {
+            findings.pardon(before);
         }
         false
     }
@@ -182,7 +226,7 @@ impl<'g> Evaluation<'g, '_> {
         for (index, element) in array.iter().enumerate() {
             if !self.node(schema, element, at.element(index)) {
                 valid = false;
-                if self.findings.is_none() {
+                if self.findings.as_ref().is_none_or(|found| found.full()) {
                     break;
                 }
             }
@@ -207,7 +251,7 @@ impl<'g> Evaluation<'g, '_> {
 
     /// One pass over the members: required ones are ticked off, known ones evaluated, surplus ones listed.
     fn all_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
-        let before = self.findings.as_ref().map_or(0, |list| list.len());
+        let before = self.findings.as_ref().map_or(0, |found| found.list.len());
         let mut valid = true;
         let mut present = 0;
         for (name, value) in object.iter() {
@@ -234,7 +278,7 @@ impl<'g> Evaluation<'g, '_> {
                     || text::surplus(members, name),
                 );
             }
-            if !valid && self.findings.is_none() {
+            if !valid && self.findings.as_ref().is_none_or(|found| found.full()) {
                 return false;
             }
         }
@@ -249,7 +293,7 @@ impl<'g> Evaluation<'g, '_> {
         if let Some(own) = self
             .findings
             .as_deref_mut()
-            .and_then(|list| list.get_mut(before..))
+            .and_then(|found| found.list.get_mut(before..))
         {
             own.rotate_right(missing);
         }

@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 use storybus_json::Document;
 
 use crate::Family;
-pub(crate) use evaluate::Finding;
+pub(crate) use evaluate::{Finding, Findings, LISTED};
 pub(crate) use keyword::SchemaName;
 pub(crate) use node::Graph;
 pub(crate) use text::quoted;

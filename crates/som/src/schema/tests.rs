@@ -3,7 +3,7 @@
 use storybus_json::{Document, Value};
 
 use super::error::Defect;
-use super::{Finding, Graph, SchemaName, file, graph};
+use super::{Finding, Findings, Graph, SchemaName, file, graph};
 
 const ENVELOPE: SchemaName = SchemaName::Envelope;
 
@@ -25,9 +25,9 @@ fn check(schema: &str, value: &str) -> Vec<Finding> {
     let schema = Document::parse(schema.as_bytes()).unwrap();
     let value = Document::parse(value.as_bytes()).unwrap();
     let graph = Graph::compile(ENVELOPE, schema.root()).unwrap();
-    let mut findings = Vec::new();
+    let mut findings = Findings::new(false);
     graph.check(value.root(), "", &mut findings);
-    findings
+    findings.list
 }
 
 #[track_caller]
