@@ -42,7 +42,7 @@ struct Held {
 /// How we came by it, and so how to give it up.
 enum Origin {
     /// By RECORD: the record is removed, the story put back.
-    First(Option<PutBack>),
+    First(Box<Option<PutBack>>),
     /// By CLAIM: the claim is given back, since an earlier attempt may have published.
     Republish { former: Millis },
 }
@@ -202,7 +202,7 @@ impl Bus {
         let held = Held {
             attempt,
             recorded_at: now,
-            origin: Origin::First(put_back),
+            origin: Origin::First(Box::new(put_back)),
         };
         match self.ports.ledger.record(&new).await {
             Ok(Recorded::Done) => Ok(Outcome::Held(held)),
@@ -356,7 +356,7 @@ impl Bus {
                 let removal = Removal {
                     key,
                     attempt: held.attempt,
-                    story: put_back.clone(),
+                    story: (**put_back).clone(),
                     now,
                     window: self.settings.window,
                 };
