@@ -2,10 +2,12 @@
 //!
 //! - [`suite`]: one module a port, one function a behaviour; every engine's tests run all of them.
 //! - [`memory`]: an engine in memory, the reference.
+//! - [`faulty`]: ports that fail on purpose.
 //! - [`FakeClock`], [`SeededRandom`] and the other small ports, so that a test is the same in every run and never waits.
 
 pub mod clock;
 pub mod executor;
+pub mod faulty;
 mod hasher;
 mod keys;
 pub mod memory;
