@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use storybus_json::Document;
 
 const SAMPLES: usize = 301;
-const RUNS_PER_SAMPLE: u32 = 200;
+/// A sample is as many runs as read so many bytes, so that the clock's own cost does not show.
+const BYTES_PER_SAMPLE: usize = 800_000;
 
 fn main() -> std::io::Result<()> {
     report("snapshot", snapshot().as_bytes());
@@ -26,20 +27,21 @@ fn report(name: &str, text: &[u8]) {
         println!("{name}: not JSON");
         return;
     };
-    let parse = median(|| {
+    let runs = BYTES_PER_SAMPLE / text.len().max(1) + 1;
+    let parse = median(runs, || {
         let _ = black_box(Document::parse(black_box(text)));
     });
-    let findings = median(|| {
+    let findings = median(runs, || {
         black_box((
             document.duplicate_member(),
             black_box(&document).illegal_character(),
             document.depth(),
         ));
     });
-    let hash = median(|| {
+    let hash = median(runs, || {
         black_box(black_box(&document).root().content_hash());
     });
-    let raw = median(|| {
+    let raw = median(runs, || {
         black_box(Sha256::digest(black_box(text)));
     });
     let ratio = hash as f64 / raw as f64;
@@ -51,14 +53,14 @@ fn report(name: &str, text: &[u8]) {
 
 /// Median nanoseconds of one run.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures the real clock")]
-fn median(mut run: impl FnMut()) -> u128 {
+fn median(runs: usize, mut run: impl FnMut()) -> u128 {
     let mut samples = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let start = Instant::now();
-        for _ in 0..RUNS_PER_SAMPLE {
+        for _ in 0..runs {
             run();
         }
-        samples.push(start.elapsed().as_nanos() / u128::from(RUNS_PER_SAMPLE));
+        samples.push(start.elapsed().as_nanos() / runs as u128);
     }
     samples.sort_unstable();
     samples[SAMPLES / 2]

@@ -12,6 +12,18 @@
 //! - **The content hash is a value's.** [`Value::content_hash`] is the same for two texts if and only if they
 //!   are equal as JSON values. Its form is described under [canonical form](Value::write_canonical).
 //!
+//! ```
+//! use storybus_json::Document;
+//!
+//! let one = Document::parse(br#"{"n": 1.0, "s": "\u0061"}"#)?;
+//! let other = Document::parse(br#"{"s":"a","n":1}"#)?;
+//! assert_eq!(one.root().content_hash(), other.root().content_hash());
+//!
+//! let ambiguous = Document::parse(br#"[{"a": 1, "\u0061": 2}]"#)?;
+//! assert_eq!(ambiguous.duplicate_member().as_deref(), Some("/0/a"));
+//! # Ok::<(), storybus_json::SyntaxError>(())
+//! ```
+//!
 //! Nothing here recurses, so the depth of a text is bounded by its length alone, not by the stack.
 
 mod canonical;

@@ -53,7 +53,7 @@ fn reads(value: Value<'_>, model: &Json) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn two_texts_of_a_value_share_their_hash(value in any_json(), seeds in any::<[u64; 2]>()) {
