@@ -1,35 +1,33 @@
 //! `application/x-www-form-urlencoded`, as RFC 6749 (appendix B) wants it.
 
+use std::collections::HashMap;
+
 use super::percent::decode;
 
 /// The parameters of a form, decoded. Those without a value count as omitted (RFC 6749 §3.2).
-pub(crate) struct Form(Vec<(String, String)>);
+pub(crate) struct Form(HashMap<String, String>);
 
 impl Form {
     /// Reads a form; an `Err` says what is wrong with it, in ASCII.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let text = std::str::from_utf8(text).map_err(|_| "the form is not UTF-8")?;
-        let mut parameters: Vec<(String, String)> = Vec::new();
+        let mut parameters = HashMap::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let malformed = "the form is not percent-encoded UTF-8";
             let name = decode(name, true).ok_or(malformed)?;
             let value = decode(value, true).ok_or(malformed)?;
-            if parameters.iter().any(|(known, _)| *known == name) {
+            if parameters.insert(name, value).is_some() {
                 return Err("a parameter is given more than once");
             }
-            parameters.push((name, value));
         }
-        parameters.retain(|(_, value)| !value.is_empty());
+        parameters.retain(|_, value: &mut String| !value.is_empty());
         Ok(Self(parameters))
     }
 
     /// A parameter's value.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.0.get(name).map(String::as_str)
     }
 }
 

@@ -61,7 +61,8 @@ fn consumer_of(caller: &Caller) -> Result<(QueueKey, &Consumer), Refusal> {
 }
 
 impl Bus {
-    /// Receives up to ten messages (contract §5).
+    /// Receives up to ten messages (contract §5); none while the consumer is paused. A receive that waits already when
+    /// the consumer is paused ends as it began.
     ///
     /// # Errors
     ///
@@ -88,6 +89,11 @@ impl Bus {
                     "must be 1 to 128 characters of A-Z a-z 0-9 _ -",
                 ));
             }
+        }
+        if consumer.paused {
+            // As long as an empty queue would: a client that polls must not spin.
+            self.ports.clock.sleep(Duration::from_secs(wait)).await;
+            return Ok(Vec::new());
         }
         let receive = Receive {
             max: usize::try_from(max).unwrap_or(MAX_BATCH),

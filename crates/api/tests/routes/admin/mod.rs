@@ -1,0 +1,10 @@
+//! The operator API.
+
+mod access;
+mod audit;
+mod consumers;
+mod lists;
+mod operators;
+mod producers;
+mod secrets;
+mod tenants;

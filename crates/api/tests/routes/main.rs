@@ -1,0 +1,12 @@
+//! The routes from outside: every test goes through `Api::handle` alone, over the engine in memory and a clock that stands
+//! still. The tree mirrors the paths.
+
+mod admin;
+mod jwks;
+mod messages;
+mod paths;
+mod pull;
+mod robustness;
+mod stores;
+mod token;
+mod world;
