@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
-use storybus_core::ports::Clock;
 
 use crate::world::{Answer, Room, World, ask, note};
 

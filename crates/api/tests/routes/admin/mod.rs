@@ -6,5 +6,6 @@ mod consumers;
 mod lists;
 mod operators;
 mod producers;
+mod races;
 mod secrets;
 mod tenants;
