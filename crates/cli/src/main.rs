@@ -1,0 +1,2 @@
+//! storybus
+fn main() {}

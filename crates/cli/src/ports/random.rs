@@ -1,0 +1,31 @@
+//! The operating system's randomness.
+
+use storybus_core::ports::Random;
+
+/// The operating system's generator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsRandom;
+
+impl Random for OsRandom {
+    #[expect(clippy::disallowed_methods, reason = "this is the randomness")]
+    fn fill(&self, bytes: &mut [u8]) {
+        if let Err(error) = getrandom::fill(bytes) {
+            // A guessable token or secret would be worse than no bus at all.
+            tracing::error!(%error, "the operating system gives no randomness");
+            std::process::abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_the_whole_buffer() {
+        let (mut one, mut two) = ([0; 32], [0; 32]);
+        OsRandom.fill(&mut one);
+        OsRandom.fill(&mut two);
+        assert!(one != two && one[16..] != [0; 16]);
+    }
+}

@@ -1,0 +1,309 @@
+//! From a request's head to its answer.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use storybus_api::{Body, Outcome};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
+
+use super::answer::{self, Own};
+use super::body::{self, BodyRoom, Read, Unread};
+use super::connections::Connections;
+use super::limits::Limits;
+use super::log::RequestLog;
+use super::polls::{Polls, waits_for};
+use super::tally::Tally;
+use super::watch::Watch;
+use super::{Backend, Broken};
+use crate::metrics::{self, Metrics};
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) limits: Limits,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) polls: Arc<Polls>,
+    pub(super) room: BodyRoom,
+    pub(super) proxies: Vec<IpAddr>,
+    pub(super) log: RequestLog,
+    /// Held by every request that is being worked on, whether or not its client is still there.
+    pub(super) working: Tally,
+    /// Tells that nothing can be promised any more.
+    pub(super) broken: mpsc::Sender<Broken>,
+}
+
+/// hyper's service: the requests of one connection.
+pub(super) struct Conversation {
+    pub(super) shared: Arc<Shared>,
+    pub(super) watch: Arc<Watch>,
+    pub(super) peer: SocketAddr,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Conversation {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.watch.body();
+        let (shared, watch, peer) = (self.shared.clone(), self.watch.clone(), self.peer);
+        Box::pin(async move {
+            let response = shared.answer(request, &watch, peer).await;
+            watch.answer();
+            Ok(response.map(Full::new))
+        })
+    }
+}
+
+/// A task that ends with this value: a receive whose client has left.
+struct Bound<T>(JoinHandle<T>);
+
+impl<T> Drop for Bound<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Shared {
+    async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        watch: &Watch,
+        peer: SocketAddr,
+    ) -> Response<Bytes> {
+        let began = Instant::now();
+        let (head, incoming) = request.into_parts();
+        self.metrics.in_flight.inc();
+        let _in_flight = Defer(|| {
+            self.metrics.in_flight.dec();
+        });
+        let method = head.method.clone();
+        let (mut response, outcome) = match head.uri.path() {
+            "/healthz" => {
+                watch.work(false);
+                self.health(&head).await
+            }
+            "/metrics" => {
+                watch.work(false);
+                self.metrics_page(&head).await
+            }
+            _ => {
+                let source = self.source(&head, peer);
+                self.bus(head, incoming, source, watch).await
+            }
+        };
+        let took = began.elapsed();
+        let rule = outcome.rule.as_deref();
+        self.metrics
+            .answered(outcome.route, &method, response.status(), rule, took);
+        self.log.request(&method, response.status(), &outcome, took);
+        response.extensions_mut().clear();
+        response
+    }
+
+    /// A request for the bus itself.
+    async fn bus(
+        self: &Arc<Self>,
+        head: Parts,
+        incoming: Incoming,
+        source: String,
+        watch: &Watch,
+    ) -> (Response<Bytes>, Outcome) {
+        let (body, share) = match body::read(incoming, &self.room, &self.limits).await {
+            Ok(Read::Complete(body, share)) => (Body::Complete(body), share),
+            Ok(Read::TooLarge) => {
+                watch.leave_unread();
+                (Body::TooLarge, None)
+            }
+            Err(unread) => {
+                watch.leave_unread();
+                return own(match unread {
+                    Unread::Slow => answer::slow_body(),
+                    Unread::Broken => answer::broken_body(),
+                    Unread::NoRoom => answer::no_room_for_body(),
+                });
+            }
+        };
+        let closes = body == Body::TooLarge;
+        let consumer = waits_for(&head.method, &head.uri);
+        let place = match consumer.map(|consumer| self.polls.enter(consumer)) {
+            Some(None) => return own(answer::too_many_polls()),
+            place => place.flatten(),
+        };
+        watch.work(place.is_some());
+        let waits = place.is_some();
+        let this = self.clone();
+        let task = tokio::spawn(async move {
+            let _held = (share, place, this.working.one());
+            let response = this.backend.handle(Request::from_parts(head, body), source).await;
+            this.durable(response).await
+        });
+        // A publish that has begun goes on to its end when its client is gone: half of one would only be in the way of
+        // the next. A receive ends.
+        let done = if waits {
+            let mut bound = Bound(task);
+            (&mut bound.0).await
+        } else {
+            task.await
+        };
+        let mut response = done.unwrap_or_else(|error| self.panicked(&error));
+        let outcome = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
+        if closes {
+            response
+                .headers_mut()
+                .insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        (response, outcome)
+    }
+
+    /// Holds an answer back until everything that it may tell of is on disk.
+    async fn durable(&self, response: Response<Bytes>) -> Response<Bytes> {
+        match self.backend.durable().await {
+            Ok(()) => response,
+            Err(reason) => {
+                let _ = self.broken.try_send(reason);
+                answer::unavailable().into_parts().0
+            }
+        }
+    }
+
+    fn panicked(&self, error: &JoinError) -> Response<Bytes> {
+        if error.is_panic() {
+            // The panic hook has logged where.
+            self.metrics.panics.inc();
+        }
+        answer::internal().into_parts().0
+    }
+
+    async fn health(&self, head: &Parts) -> (Response<Bytes>, Outcome) {
+        if let Some(refused) = only_get(head) {
+            return own(refused);
+        }
+        let healthy = self.backend.healthy().await;
+        let (status, text) = match healthy {
+            true => (StatusCode::OK, "{\"status\":\"ok\"}"),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "{\"status\":\"unavailable\"}"),
+        };
+        beside("/healthz", status, "application/json", text)
+    }
+
+    async fn metrics_page(&self, head: &Parts) -> (Response<Bytes>, Outcome) {
+        if let Some(refused) = only_get(head) {
+            return own(refused);
+        }
+        self.metrics
+            .connections
+            .set(i64::try_from(self.connections.count()).unwrap_or(i64::MAX));
+        self.metrics
+            .polls
+            .set(i64::try_from(self.polls.count()).unwrap_or(i64::MAX));
+        match self.metrics.render(&self.backend.queues().await) {
+            Ok(text) => beside("/metrics", StatusCode::OK, metrics::CONTENT_TYPE, text),
+            Err(_) => own(answer::internal()),
+        }
+    }
+
+    /// Where the request came from, for the limit on failed log-ins. What a proxy of ours says of its client is believed,
+    /// what anybody else says is not.
+    fn source(&self, head: &Parts, peer: SocketAddr) -> String {
+        let mut source = peer.ip().to_canonical();
+        if self.proxies.contains(&source) {
+            // Each proxy adds to the end; from there on the first that is not one of ours is the client.
+            let forwarded = head
+                .headers
+                .get_all("x-forwarded-for")
+                .iter()
+                .filter_map(|v| v.to_str().ok());
+            let hops: Vec<IpAddr> = forwarded
+                .flat_map(|v| v.split(','))
+                .filter_map(|hop| hop.trim().parse().ok())
+                .collect();
+            if let Some(client) = hops
+                .iter()
+                .map(IpAddr::to_canonical)
+                .rev()
+                .find(|hop| !self.proxies.contains(hop))
+            {
+                source = client;
+            }
+        }
+        bucket(source)
+    }
+}
+
+/// The name of an address among the limits: a household or a server has a whole /64 of IPv6.
+fn bucket(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+fn own(own: Own) -> (Response<Bytes>, Outcome) {
+    own.into_parts()
+}
+
+fn only_get(head: &Parts) -> Option<Own> {
+    (head.method != Method::GET && head.method != Method::HEAD).then(answer::only_get)
+}
+
+/// An answer beside `/v1`.
+fn beside(
+    route: &'static str,
+    status: StatusCode,
+    content_type: &'static str,
+    text: impl Into<Bytes>,
+) -> (Response<Bytes>, Outcome) {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    (
+        response,
+        Outcome {
+            route: Some(route),
+            ..Outcome::default()
+        },
+    )
+}
+
+/// Does something at the end, also when the future is dropped.
+struct Defer<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Defer<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_counted_by_what_its_owner_has() {
+        let of = |text: &str| bucket(text.parse().unwrap());
+        assert_eq!(of("192.0.2.7"), "192.0.2.7");
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+        assert_eq!(of("2001:db8:1:2::9"), "2001:db8:1:2::/64");
+    }
+}
