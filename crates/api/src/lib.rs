@@ -3,10 +3,10 @@
 //! [`Api::handle`] takes a request whose body has been read and gives the answer. It knows neither a server nor a
 //! runtime, so that the embedded server and the functions on AWS are two thin fronts over the same routes.
 //!
-//! - [`routes`]: one table of method, path and handler, and one module a resource. A handler reads the request, calls
+//! - `routes`: one table of method, path and handler, and one module a resource. A handler reads the request, calls
 //!   one operation of the core and wraps its result.
-//! - [`request`]: reading headers, queries and bodies, strictly; every fault is listed with its place.
-//! - [`answer`]: JSON bodies, and a refusal's status and headers.
+//! - `request`: reading headers, queries and bodies, strictly; every fault is listed with its place.
+//! - `answer`: JSON bodies, and a refusal's status and headers.
 //!
 //! # What a front does
 //!

@@ -20,9 +20,8 @@ impl Answer {
     /// A string in the body.
     pub(crate) fn text(&self, pointer: &str) -> String {
         let value = self.json.pointer(pointer).and_then(Value::as_str);
-        value
-            .unwrap_or_else(|| panic!("no {pointer} in {}", self.json))
-            .to_owned()
+        assert!(value.is_some(), "no {pointer} in {}", self.json);
+        value.unwrap_or_default().to_owned()
     }
 
     pub(crate) fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
