@@ -1,0 +1,40 @@
+//! The ports on SQLite: the embedded bus's engine.
+//!
+//! A [`Store`] is one directory with one database, opened by one process. All writes go through one thread that runs
+//! whatever waits as one transaction (`writer`); reads that need no write have a thread of their own (`reader`). A
+//! commit is not synced by itself: the server waits at the [barrier](Store::barrier) before an answer leaves, and one sync
+//! serves everything committed meanwhile (`durability`, which says why that is enough). The write-ahead log is copied into
+//! the database beside all that (`checkpoint`), and what is too old goes bit by bit (`sweep`).
+//!
+//! The files that carry a port are named after it.
+
+mod audit;
+mod checkpoint;
+mod connections;
+mod directory;
+mod durability;
+mod error;
+mod ledger;
+mod queues;
+mod reader;
+mod registry;
+mod rows;
+mod schema;
+mod store;
+mod sweep;
+mod time;
+mod topic;
+mod workspaces;
+mod writer;
+
+pub use audit::SqliteAuditLog;
+pub use checkpoint::CheckpointLimits;
+pub use connections::SqliteConnections;
+#[doc(hidden)]
+pub use durability::Point;
+pub use error::OpenError;
+pub use ledger::SqliteLedger;
+pub use queues::SqliteQueues;
+pub use store::{Store, StoreOptions};
+pub use topic::SqliteTopic;
+pub use workspaces::SqliteWorkspaces;

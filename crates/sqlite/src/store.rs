@@ -1,0 +1,333 @@
+//! The store: one directory, opened by one process.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use storybus_core::domain::time::Millis;
+use storybus_core::ports::{Clock, StoreError};
+
+use crate::audit::SqliteAuditLog;
+use crate::checkpoint::{CheckpointLimits, Checkpoints};
+use crate::connections::SqliteConnections;
+use crate::directory::{self, Directory};
+use crate::durability::{Durability, Point};
+use crate::error::{Failure, OpenError};
+use crate::ledger::SqliteLedger;
+use crate::queues::SqliteQueues;
+use crate::reader::{self, Reader};
+use crate::registry::Registry;
+use crate::schema;
+use crate::sweep::Sweeper;
+use crate::time::EngineClock;
+use crate::topic::SqliteTopic;
+use crate::workspaces::SqliteWorkspaces;
+use crate::writer::{self, Batches, Writer};
+
+/// The write connection's page cache, in KiB. With the reader's and the checkpointer's it bounds what SQLite takes.
+const WRITER_CACHE: i64 = 16 * 1024;
+const READER_CACHE: i64 = 4 * 1024;
+const CHECKPOINTER_CACHE: i64 = 1024;
+/// Statements kept prepared on a connection: more than there are.
+const STATEMENTS: usize = 128;
+
+/// How to open a store.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct StoreOptions {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// When the write-ahead log is copied into the database.
+    pub checkpoints: CheckpointLimits,
+    /// The most pages the database may have (of 4 KiB): how tests meet a full disk anywhere. No limit by default.
+    pub max_pages: Option<u32>,
+}
+
+impl StoreOptions {
+    /// The usual.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            checkpoints: CheckpointLimits::default(),
+            max_pages: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("checkpoints", &self.checkpoints)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the ports share.
+pub(crate) struct Inner {
+    registry: Arc<Registry>,
+    clock: Arc<EngineClock>,
+    writer: Writer,
+    reader: Reader,
+}
+
+impl Inner {
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) fn clock(&self) -> &EngineClock {
+        &self.clock
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+/// An open data directory. Cheap to clone; it closes with [`Store::close`], or when the last clone and the last port are
+/// dropped.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+    durability: Arc<Durability>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the directory, which is made if it is not there, and brings it to this program's format. Blocks meanwhile.
+    pub fn open(path: &Path, options: StoreOptions) -> Result<Self, OpenError> {
+        let directory = Directory::open(path)?;
+        let database = directory.database()?;
+        let mut connection = connect(&database, WRITER_CACHE)?;
+        // checkpoints are another thread's: see `checkpoint`
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        if let Some(pages) = options.max_pages {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        schema::migrate(&mut connection)?;
+        let clock = Arc::new(EngineClock::new(
+            Arc::clone(&options.clock),
+            latest_time(&connection)?,
+        ));
+        let registry = Arc::new(Registry::load(&connection).map_err(|failure| match failure {
+            Failure::Sqlite(error) => error.into(),
+            other => OpenError::Corrupt(StoreError::from(&other).to_string()),
+        })?);
+        let durability = Arc::new(Durability::new());
+        let checkpoints = Arc::new(Checkpoints::new(options.checkpoints, Arc::clone(&durability)));
+        let batches = Batches::new(
+            connection,
+            Arc::clone(&registry),
+            Arc::clone(&clock),
+            Arc::clone(&durability),
+            Arc::clone(&checkpoints),
+        )?;
+        directory.sync()?;
+        let mut threads = Threads {
+            registry: Arc::clone(&registry),
+            durability: Arc::clone(&durability),
+            checkpoints: Arc::clone(&checkpoints),
+            reader: None,
+            handles: durability.start(&directory::wal_path(&database))?,
+            _directory: directory,
+        };
+        let reader = threads.start(&database)?;
+        let (writer, orders) = writer::channel();
+        let serve = move || orders.serve(batches, |batches| threads.end(batches));
+        thread::Builder::new()
+            .name("storybus-write".to_owned())
+            .spawn(serve)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                registry,
+                clock,
+                writer,
+                reader,
+            }),
+            durability,
+        })
+    }
+
+    /// Records and stories.
+    #[must_use]
+    pub fn ledger(&self) -> SqliteLedger {
+        SqliteLedger::new(Arc::clone(&self.inner))
+    }
+
+    /// Publication.
+    #[must_use]
+    pub fn topic(&self) -> SqliteTopic {
+        SqliteTopic::new(Arc::clone(&self.inner))
+    }
+
+    /// The consumers' queues.
+    #[must_use]
+    pub fn queues(&self) -> SqliteQueues {
+        SqliteQueues::new(Arc::clone(&self.inner))
+    }
+
+    /// The registry of workspaces.
+    #[must_use]
+    pub fn workspaces(&self) -> SqliteWorkspaces {
+        SqliteWorkspaces::new(Arc::clone(&self.inner))
+    }
+
+    /// The registry of connections.
+    #[must_use]
+    pub fn connections(&self) -> SqliteConnections {
+        SqliteConnections::new(Arc::clone(&self.inner))
+    }
+
+    /// The audit.
+    #[must_use]
+    pub fn audit_log(&self) -> SqliteAuditLog {
+        SqliteAuditLog::new(Arc::clone(&self.inner))
+    }
+
+    /// Comes back when everything committed before the call is on disk, at once if it is. To be waited for before any
+    /// answer leaves, whatever it says: it may tell of a commit of another's.
+    ///
+    /// An error is final: the disk failed, and the process should end.
+    pub async fn barrier(&self) -> Result<(), StoreError> {
+        self.durability.barrier().await.map(drop)
+    }
+
+    /// The same, with the point up to which the write-ahead log is known to be on disk.
+    #[doc(hidden)]
+    pub async fn synced(&self) -> Result<Point, StoreError> {
+        self.durability.barrier().await
+    }
+
+    /// Comes back with the reason when the store has failed for good; the process should then end. Never otherwise.
+    pub async fn failed(&self) -> Arc<str> {
+        self.durability.failed().await
+    }
+
+    /// The latest time the store has seen, in this process or before: a clock that starts from it never goes back.
+    #[must_use]
+    pub fn last_time(&self) -> Millis {
+        self.inner.clock.latest()
+    }
+
+    /// Removes everything whose time is over, which otherwise happens bit by bit.
+    pub async fn sweep(&self) -> Result<(), StoreError> {
+        let mut sweeper = Sweeper::default();
+        loop {
+            let before = sweeper.clone();
+            sweeper = self
+                .inner
+                .writer
+                .call(move |tx| {
+                    let mut sweeper = before.clone();
+                    sweeper.step(tx)?;
+                    Ok(sweeper)
+                })
+                .await?;
+            if sweeper.is_at_start() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Finishes what was asked before, copies the write-ahead log into the database and lets go of the directory. Receives
+    /// that wait come back empty; what is asked later is refused.
+    pub async fn close(&self) {
+        self.inner.writer.close().await;
+    }
+}
+
+/// The other threads, which end with the writer's.
+struct Threads {
+    registry: Arc<Registry>,
+    durability: Arc<Durability>,
+    checkpoints: Arc<Checkpoints>,
+    reader: Option<Reader>,
+    handles: Vec<JoinHandle<()>>,
+    /// Let go of last.
+    _directory: Directory,
+}
+
+impl Threads {
+    fn start(&mut self, database: &Path) -> Result<Reader, OpenError> {
+        let connection = connect(database, READER_CACHE)?;
+        connection.pragma_update(None, "query_only", true)?;
+        let (reader, calls) = reader::channel();
+        let serve = move || calls.serve(&connection);
+        self.handles.push(
+            thread::Builder::new()
+                .name("storybus-read".to_owned())
+                .spawn(serve)?,
+        );
+        self.reader = Some(reader.clone());
+        let connection = connect(database, CHECKPOINTER_CACHE)?;
+        let checkpoints = Arc::clone(&self.checkpoints);
+        let run = move || checkpoints.run(&connection);
+        self.handles.push(
+            thread::Builder::new()
+                .name("storybus-checkpoint".to_owned())
+                .spawn(run)?,
+        );
+        Ok(reader)
+    }
+
+    fn stop(&mut self) {
+        self.registry.close_queues();
+        self.checkpoints.stop();
+        self.durability.stop();
+        self.reader.take().iter().for_each(Reader::stop);
+        for handle in self.handles.drain(..) {
+            handle.join().ok();
+        }
+    }
+
+    /// The write connection goes last: it checkpoints. Then the lock.
+    fn end(mut self, batches: Batches) {
+        self.stop();
+        batches.close();
+    }
+}
+
+impl Drop for Threads {
+    // opening failed half-way, or the end
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn connect(database: &Path, cache: i64) -> Result<Connection, OpenError> {
+    // each connection stays in one thread
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // negative: KiB
+    connection.pragma_update(None, "cache_size", -cache)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// The time is written down once a second; rows that were written in between tell the rest.
+fn latest_time(connection: &Connection) -> rusqlite::Result<Millis> {
+    let mut latest = i64::MIN;
+    for sql in [
+        "SELECT value FROM meta WHERE name = 'last_time'",
+        "SELECT recorded_at FROM record ORDER BY id DESC LIMIT 1",
+        "SELECT published_at FROM message ORDER BY seq DESC LIMIT 1",
+    ] {
+        let time: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+        latest = latest.max(time.unwrap_or(i64::MIN));
+    }
+    Ok(Millis(latest))
+}

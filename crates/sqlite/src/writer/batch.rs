@@ -1,0 +1,294 @@
+//! Batches: many commands, one commit.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use storybus_core::domain::time::Millis;
+use storybus_core::ports::StoreError;
+use storybus_protocol::id::WorkspaceId;
+
+use super::Command;
+use super::tx::{Effects, Tx};
+use crate::checkpoint::Checkpoints;
+use crate::durability::Durability;
+use crate::error::{Failure, surely_not_committed};
+use crate::registry::Registry;
+use crate::sweep::Sweeper;
+use crate::time::EngineClock;
+
+/// How often the store writes down the time.
+const SAVE_TIME_EVERY: Duration = Duration::from_secs(1);
+/// How often the sweeper looks whether it has work.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// A WAL's header, and what goes before each page in it. <https://www.sqlite.org/fileformat.html#the_write_ahead_log>
+const WAL_HEADER: u64 = 32;
+const FRAME_HEADER: u64 = 24;
+
+/// Why a transaction did not happen.
+enum Stop {
+    /// One of its commands failed; rolled back.
+    Failed(Failure),
+    /// COMMIT failed.
+    Commit(rusqlite::Error),
+}
+
+/// What SQLite's hook tells of each commit.
+#[derive(Default)]
+struct WalMeter {
+    frames: AtomicU32,
+    written: AtomicBool,
+}
+
+/// The write connection and all that a commit has to be told to.
+pub(crate) struct Batches {
+    connection: Connection,
+    registry: Arc<Registry>,
+    clock: Arc<EngineClock>,
+    durability: Arc<Durability>,
+    checkpoints: Arc<Checkpoints>,
+    wal: Arc<WalMeter>,
+    frame_bytes: u64,
+    numbers: HashMap<WorkspaceId, i64>,
+    time_saved: Millis,
+    sweeper: Sweeper,
+    sweep_next: Millis,
+}
+
+impl Batches {
+    pub(crate) fn new(
+        mut connection: Connection,
+        registry: Arc<Registry>,
+        clock: Arc<EngineClock>,
+        durability: Arc<Durability>,
+        checkpoints: Arc<Checkpoints>,
+    ) -> rusqlite::Result<Self> {
+        let wal = Arc::new(WalMeter::default());
+        let meter = Arc::clone(&wal);
+        connection.wal_hook(Some(move |_: &mut _, frames: std::ffi::c_int| {
+            meter
+                .frames
+                .store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
+            meter.written.store(true, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let mut batches = Self {
+            connection,
+            registry,
+            clock,
+            durability,
+            checkpoints,
+            wal,
+            frame_bytes: u64::from(page) + FRAME_HEADER,
+            numbers: HashMap::new(),
+            time_saved: Millis(i64::MIN),
+            sweeper: Sweeper::default(),
+            sweep_next: Millis(i64::MIN),
+        };
+        // Makes the WAL, which the syncers open, and shows whether one can write at all.
+        batches.save_time()?;
+        Ok(batches)
+    }
+
+    fn save_time(&mut self) -> rusqlite::Result<()> {
+        let now = self.clock.now();
+        self.connection.execute(SAVE_TIME, [now.0])?;
+        self.time_saved = now;
+        self.note_commit();
+        Ok(())
+    }
+
+    /// Runs what waits, and a bit of the housekeeping.
+    pub(crate) fn run(&mut self, waiting: &mut Vec<Box<dyn Command>>) {
+        if let Some(reason) = self.durability.failure() {
+            let reason = format!("the store has failed: {reason}");
+            for command in waiting.drain(..) {
+                command.answer(Err(StoreError::Unavailable {
+                    reason: reason.clone(),
+                }));
+            }
+            return;
+        }
+        if !waiting.is_empty() {
+            self.batch(waiting);
+        }
+        self.checkpoints.finish(&self.connection);
+        self.sweep();
+    }
+
+    /// How long there is nothing to do unless a command comes.
+    pub(crate) fn idle_for(&self, longest: Duration) -> Duration {
+        if self.sweeper.has_more() {
+            Duration::from_millis(1)
+        } else {
+            longest
+        }
+    }
+
+    /// See [`Durability::fail`].
+    pub(crate) fn fail(&self, reason: &str) {
+        self.durability.fail(reason);
+    }
+
+    /// Ends with the connection, which checkpoints what is left, as the last one does.
+    pub(crate) fn close(mut self) {
+        if self.durability.failure().is_none() {
+            self.save_time().ok();
+        }
+        if let Err((_, error)) = self.connection.close() {
+            tracing::warn!(%error, "closing the database failed");
+        }
+    }
+
+    fn batch(&mut self, waiting: &mut Vec<Box<dyn Command>>) {
+        let outcome = self.transaction(|tx| {
+            waiting
+                .iter_mut()
+                .try_for_each(|command| guarded(command.as_mut(), tx))
+        });
+        match outcome {
+            Ok(effects) => {
+                waiting.drain(..).for_each(|command| command.answer(Ok(())));
+                self.wake(effects);
+            }
+            Err(stop) if waiting.len() > 1 && stop.nothing_written() => {
+                for command in waiting.drain(..) {
+                    self.batch(&mut vec![command]);
+                }
+            }
+            Err(stop) => {
+                let error = stop.into_error();
+                tracing::warn!(%error, commands = waiting.len(), "transaction failed");
+                waiting
+                    .drain(..)
+                    .for_each(|command| command.answer(Err(error.clone())));
+            }
+        }
+    }
+
+    /// One transaction: what it left to do is done, but for waking.
+    fn transaction(
+        &mut self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(), Failure>,
+    ) -> Result<Effects, Stop> {
+        let now = self.clock.now();
+        let result = self.begin_to_commit(now, work);
+        if result.is_err() && !self.connection.is_autocommit() {
+            // SQLite has rolled back by itself after some errors; after the others we do
+            self.connection.execute_batch("ROLLBACK").ok();
+        }
+        let mut effects = result?;
+        self.numbers.extend(effects.numbers.drain(..));
+        effects.after.drain(..).for_each(|effect| effect(&self.registry));
+        self.note_commit();
+        Ok(effects)
+    }
+
+    fn begin_to_commit(
+        &mut self,
+        now: Millis,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(), Failure>,
+    ) -> Result<Effects, Stop> {
+        let sql = |sql| self.connection.prepare_cached(sql)?.execute([]);
+        sql("BEGIN IMMEDIATE")?;
+        let changes = self.connection.total_changes();
+        let mut tx = Tx::new(&self.connection, &self.registry, &self.numbers, now);
+        work(&mut tx)?;
+        let effects = tx.finish()?;
+        let save_time =
+            self.connection.total_changes() != changes && now >= self.time_saved.plus(SAVE_TIME_EVERY);
+        if save_time {
+            self.connection.prepare_cached(SAVE_TIME)?.execute([now.0])?;
+        }
+        sql("COMMIT").map_err(Stop::Commit)?;
+        if save_time {
+            self.time_saved = now;
+        }
+        Ok(effects)
+    }
+
+    /// Numbers the commit, if it wrote anything.
+    fn note_commit(&self) {
+        if self.wal.written.swap(false, Ordering::Relaxed) {
+            let frames = self.wal.frames.load(Ordering::Relaxed);
+            self.durability
+                .committed(WAL_HEADER + u64::from(frames) * self.frame_bytes);
+            self.checkpoints.grown(frames);
+        }
+    }
+
+    fn wake(&self, effects: Effects) {
+        for (queue, time) in effects.hidden {
+            if let Some(queue) = self.registry.queue_of_id(queue) {
+                queue.signal().hidden_until(time);
+            }
+        }
+        for queue in effects.ready {
+            if let Some(queue) = self.registry.queue_of_id(queue) {
+                queue.signal().wake();
+            }
+        }
+    }
+
+    fn sweep(&mut self) {
+        let now = self.clock.now();
+        if !self.sweeper.has_more() && now < self.sweep_next {
+            return;
+        }
+        self.sweep_next = now.plus(SWEEP_EVERY);
+        let mut sweeper = self.sweeper.clone();
+        match self.transaction(|tx| sweeper.step(tx)) {
+            Ok(effects) => {
+                self.sweeper = sweeper;
+                self.wake(effects);
+            }
+            Err(stop) => {
+                // most likely there is no room; nothing depends on it
+                tracing::debug!(error = %stop.into_error(), "sweeping failed");
+                self.sweeper = Sweeper::default();
+            }
+        }
+    }
+}
+
+const SAVE_TIME: &str = "INSERT INTO meta (name, value) VALUES ('last_time', ?1)
+     ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+
+fn guarded(command: &mut dyn Command, tx: &mut Tx<'_>) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(|| command.run(tx))).unwrap_or(Err(Failure::Panicked))
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Stop {
+    fn nothing_written(&self) -> bool {
+        match self {
+            Self::Failed(_) => true,
+            Self::Commit(error) => surely_not_committed(error),
+        }
+    }
+
+    fn into_error(self) -> StoreError {
+        match self {
+            Self::Failed(failure) => (&failure).into(),
+            Self::Commit(error) if surely_not_committed(&error) => (&Failure::Sqlite(error)).into(),
+            Self::Commit(error) => StoreError::Unknown {
+                reason: error.to_string(),
+            },
+        }
+    }
+}
