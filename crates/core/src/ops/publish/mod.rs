@@ -1,7 +1,7 @@
 //! PUBLISH: one SOM message, made safe to retry.
 //!
-//! [`check`] reads the bytes and decides what needs no memory: bytes, schema, grants. [`decide`] is the protocol as a
-//! pure function: from what the ledger knows to the next step. [`commit`] walks the steps over the ports.
+//! `check` reads the bytes and decides what needs no memory: bytes, schema, grants. `decide` is the protocol as a
+//! pure function: from what the ledger knows to the next step. `commit` walks the steps over the ports.
 
 mod check;
 mod commit;
