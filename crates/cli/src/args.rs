@@ -1,0 +1,86 @@
+//! The command line.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::client::{PublishArgs, PullArgs};
+use crate::exit;
+use crate::logging::LogArgs;
+
+/// A message bus for newsrooms: the bus on one machine, and a client to try it with.
+#[derive(Debug, Parser)]
+#[command(name = "storybus", version, after_help = exit::HELP, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the bus, with its data in one directory
+    Serve(ServeArgs),
+    /// Publish messages, one from each file
+    Publish(PublishArgs),
+    /// Receive messages, print them and acknowledge them
+    Pull(PullArgs),
+}
+
+/// `storybus serve`.
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_HELP)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 lets the system choose one
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "STORYBUS_ADDR",
+        default_value = "127.0.0.1:8787"
+    )]
+    pub addr: SocketAddr,
+    /// The directory of the bus's data; made if it is not there
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "STORYBUS_DATA",
+        default_value = "storybus-data"
+    )]
+    pub data: PathBuf,
+    /// Write the credentials there once the bus listens (mode 600). The secrets are in it only on the start that made them
+    /// [default: credentials.json in the data directory, which keeps them]
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+    /// Also make a workspace, a producer and a consumer to try the bus with, once, and print how
+    #[arg(long)]
+    pub demo: bool,
+    /// How long a publish may be under way before a retry takes over; for tests
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub in_flight_seconds: u64,
+    /// How many connections there may be at once
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: u32,
+    /// The address of a proxy before the bus, which is believed when it names its client in X-Forwarded-For; repeatable.
+    /// Failed log-ins are limited by client address
+    #[arg(long = "proxy", value_name = "IP")]
+    pub proxies: Vec<IpAddr>,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogArgs,
+    /// Obey the header x-storybus-fault: tests only
+    #[cfg(feature = "faults")]
+    #[arg(long)]
+    pub faults: bool,
+}
+
+const SERVE_HELP: &str = "The bus speaks plain HTTP/1.1; put a proxy with TLS before it. /healthz and /metrics stand beside /v1.
+SIGTERM and SIGINT stop it cleanly (exit code 0): running requests finish within 10 s, receives that wait come back
+empty. A second signal ends it at once. It may also be killed at any instant: nothing accepted is lost.
+
+Limits: 1,024 connections; a request's head 16 KiB and 100 headers, within 10 s; a body 240,000 bytes, within 30 s;
+a connection may be idle for 75 s; an answer must be taken within 120 s, and some of it every 30 s; 512 receives may
+wait at once, 16 of one consumer; 32 MiB for large bodies that are coming in.
+
+Exit codes: 0 stopped cleanly; 2 could not start: flags, directory or address; 5 the store failed while it ran.";

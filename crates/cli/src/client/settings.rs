@@ -1,0 +1,185 @@
+//! Which bus a command talks to, and as whom. The same flags and variables in every command.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::serve::credentials::{self, Client};
+
+/// Which bus, and as whom.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Bus")]
+pub(super) struct BusArgs {
+    /// The bus's base URL, such as http://127.0.0.1:8787/v1/
+    #[arg(long, value_name = "URL", env = "STORYBUS_URL")]
+    pub url: Option<String>,
+    /// The client id
+    #[arg(long, value_name = "ID", env = "STORYBUS_CLIENT_ID")]
+    pub client_id: Option<String>,
+    /// A file that holds the client secret and nothing else; or set STORYBUS_CLIENT_SECRET. A secret is never a flag's value:
+    /// other users of the machine could see it
+    #[arg(long, value_name = "FILE")]
+    pub client_secret_file: Option<PathBuf>,
+    /// A credentials file as `storybus serve` writes it; the other settings go before it
+    #[arg(long, value_name = "FILE", env = "STORYBUS_CREDENTIALS")]
+    pub credentials_file: Option<PathBuf>,
+}
+
+/// What a client needs to know.
+pub(super) struct Settings {
+    /// The base URL, with a slash at its end.
+    pub(super) url: String,
+    pub(super) client_id: String,
+    pub(super) client_secret: String,
+}
+
+/// Whom a command acts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    Producer,
+    Consumer,
+}
+
+impl Who {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        }
+    }
+}
+
+impl BusArgs {
+    /// Gathers the settings; `secret` is the value of `STORYBUS_CLIENT_SECRET`.
+    pub(super) fn settings(&self, who: Who, secret: Option<String>) -> Result<Settings> {
+        let file = match &self.credentials_file {
+            None => None,
+            Some(path) => Some(credentials::read(path)?.with_context(|| {
+                format!(
+                    "there is no {}; `storybus serve --demo` makes one",
+                    path.display()
+                )
+            })?),
+        };
+        let known: Option<Client> = file.as_ref().and_then(|f| match who {
+            Who::Producer => f.clients.producer.clone(),
+            Who::Consumer => f.clients.consumer.clone(),
+        });
+        let Some(url) = self
+            .url
+            .clone()
+            .or_else(|| file.as_ref().map(|f| f.base_url.clone()))
+        else {
+            bail!("which bus? Give --url, STORYBUS_URL, or --credentials-file");
+        };
+        let Some(client_id) = self
+            .client_id
+            .clone()
+            .or_else(|| known.as_ref().map(|k| k.client_id.clone()))
+        else {
+            let name = who.name();
+            bail!(
+                "as whom? Give the {name}'s --client-id, STORYBUS_CLIENT_ID, or a --credentials-file with a {name}"
+            );
+        };
+        let secret = match &self.client_secret_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                Some(text.trim().to_owned())
+            }
+            None => secret.filter(|s| !s.is_empty()),
+        };
+        // The file's secret belongs to the file's client alone.
+        let of_file = known
+            .filter(|k| k.client_id == client_id)
+            .and_then(|k| k.client_secret);
+        let Some(client_secret) = secret.or(of_file) else {
+            bail!(
+                "the secret of {client_id} is missing: set STORYBUS_CLIENT_SECRET or give --client-secret-file. A credentials file that was asked for holds secrets only from the start that made them"
+            );
+        };
+        Ok(Settings {
+            url: base_url(&url)?,
+            client_id,
+            client_secret,
+        })
+    }
+}
+
+/// A base URL as its owner may write it: the slash at the end may be missing, and the `/v1` of a bare host.
+fn base_url(text: &str) -> Result<String> {
+    let uri: http::Uri = text
+        .trim()
+        .parse()
+        .with_context(|| format!("{text} is not a URL"))?;
+    let (Some("http" | "https"), Some(host)) = (uri.scheme_str(), uri.authority()) else {
+        bail!("{text} is not a URL that begins with http:// or https://");
+    };
+    if host.as_str().contains('@') {
+        bail!("a URL with a password in it would be seen by other users; give --client-id and a secret file");
+    }
+    let path = match uri.path().trim_end_matches('/') {
+        "" => "/v1",
+        path => path,
+    };
+    Ok(format!("{}://{host}{path}/", uri.scheme_str().unwrap_or("http")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> BusArgs {
+        BusArgs {
+            url: None,
+            client_id: None,
+            client_secret_file: None,
+            credentials_file: None,
+        }
+    }
+
+    #[test]
+    fn urls_may_be_short() {
+        assert_eq!(base_url("http://h:1").unwrap(), "http://h:1/v1/");
+        assert_eq!(base_url("http://h/").unwrap(), "http://h/v1/");
+        assert_eq!(base_url("https://h/v1").unwrap(), "https://h/v1/");
+        assert_eq!(base_url("https://h/prod/v1/").unwrap(), "https://h/prod/v1/");
+        for bad in ["h:1", "ftp://h/", "http://u:p@h/", "/v1", ""] {
+            assert!(base_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn flags_go_before_the_file_and_a_secret_stays_with_its_client() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.json");
+        std::fs::write(
+            &path,
+            r#"{"base_url":"http://h/v1/","tenant":"w1","producer":{"client_id":"p1","client_secret":"s1","system_id":"x"},"consumer":{"client_id":"c1"}}"#,
+        )
+        .unwrap();
+        let with_file = BusArgs {
+            credentials_file: Some(path),
+            ..args()
+        };
+        let s = with_file.settings(Who::Producer, None).unwrap();
+        assert_eq!(
+            (s.url.as_str(), s.client_id.as_str(), s.client_secret.as_str()),
+            ("http://h/v1/", "p1", "s1")
+        );
+        let s = with_file.settings(Who::Producer, Some("s2".to_owned())).unwrap();
+        assert_eq!(s.client_secret, "s2");
+        let other = BusArgs {
+            client_id: Some("p2".to_owned()),
+            ..with_file.clone()
+        };
+        assert!(other.settings(Who::Producer, None).is_err());
+        assert!(
+            with_file.settings(Who::Consumer, None).is_err(),
+            "the file has no secret for it"
+        );
+        assert!(args().settings(Who::Producer, Some("s".to_owned())).is_err());
+    }
+}
