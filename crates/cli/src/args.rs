@@ -79,7 +79,7 @@ const SERVE_HELP: &str = "The bus speaks plain HTTP/1.1; put a proxy with TLS be
 SIGTERM and SIGINT stop it cleanly (exit code 0): running requests finish within 10 s, receives that wait come back
 empty. A second signal ends it at once. It may also be killed at any instant: nothing accepted is lost.
 
-Limits: 1,024 connections; a request's head 16 KiB and 100 headers, within 10 s; a body 240,000 bytes, within 30 s;
+Limits: 1,024 connections; a request's head 16 KiB and 100 headers, within 10 s; a body 262,144 bytes (a message 240,000), within 30 s;
 a connection may be idle for 75 s; an answer must be taken within 120 s, and some of it every 30 s; 512 receives may
 wait at once, 16 of one consumer; 32 MiB for large bodies that are coming in.
 

@@ -74,7 +74,9 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("storybus");
+        let mut all = Registry::default();
+        all.register_collector(Box::new(ProcessMetrics));
+        let registry = all.sub_registry_with_prefix("storybus");
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::<u64, AtomicU64>::default();
             registry.register(name, help, counter.clone());
@@ -132,7 +134,6 @@ impl Default for Metrics {
                 version: env!("CARGO_PKG_VERSION"),
             }),
         );
-        registry.register_collector(Box::new(ProcessMetrics));
         Self {
             requests,
             publish_seconds,
@@ -149,7 +150,7 @@ impl Default for Metrics {
             rejected,
             login_failures,
             panics,
-            registry,
+            registry: all,
         }
     }
 }
@@ -339,7 +340,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
-        assert!(text.contains("process_resident_memory_bytes"));
+        assert!(text.contains("\nprocess_resident_memory_bytes "));
         assert!(
             text.lines()
                 .all(|l| l.starts_with('#')

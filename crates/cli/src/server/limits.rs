@@ -12,7 +12,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// How long a head may take to come once its first byte is there: 10 s, else `408`.
     pub head_time: Duration,
-    /// Bytes of a body that are read: 262,144. More is `413`, and the connection closes.
+    /// Bytes of a body that are read: 262,144. More is too large unseen, and the connection closes. (A message has at most
+    /// 240,000: a body in between is read and refused, and the connection goes on.)
     pub body_bytes: usize,
     /// How long a body may take to come: 30 s, else `408`, and the connection closes.
     pub body_time: Duration,

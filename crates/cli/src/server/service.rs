@@ -12,7 +12,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use storybus_api::{Body, Outcome};
+use storybus_api::{Body, MAX_BODY, Outcome};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
@@ -121,10 +121,14 @@ impl Shared {
         source: String,
         watch: &Watch,
     ) -> (Response<Bytes>, Outcome) {
+        let mut closes = false;
         let (body, share) = match body::read(incoming, &self.room, &self.limits).await {
-            Ok(Read::Complete(body, share)) => (Body::Complete(body), share),
+            Ok(Read::Complete(body, share)) if body.len() <= MAX_BODY => (Body::Complete(body), share),
+            // Read to its end, so the connection can go on.
+            Ok(Read::Complete(..)) => (Body::TooLarge, None),
             Ok(Read::TooLarge) => {
                 watch.leave_unread();
+                closes = true;
                 (Body::TooLarge, None)
             }
             Err(unread) => {
@@ -136,7 +140,6 @@ impl Shared {
                 });
             }
         };
-        let closes = body == Body::TooLarge;
         let consumer = waits_for(&head.method, &head.uri);
         let place = match consumer.map(|consumer| self.polls.enter(consumer)) {
             Some(None) => return own(answer::too_many_polls()),

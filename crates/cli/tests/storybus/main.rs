@@ -1,0 +1,18 @@
+//! The binary from outside: started, used, abused, stopped and killed as its users would.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that meets the unexpected ends there"
+)]
+
+mod abuse;
+mod bus;
+mod client;
+mod disk;
+#[cfg(feature = "faults")]
+mod faults;
+mod log;
+mod start;
+mod stop;
+mod verbs;
