@@ -129,6 +129,14 @@ mod tests {
     use super::ALL;
 
     #[test]
+    fn the_documentation_names_every_rule() {
+        let text = include_str!("../../../docs/http-api.md");
+        for id in ALL {
+            assert!(text.contains(&format!("`{id}`")), "docs/http-api.md does not name {id}");
+        }
+    }
+
+    #[test]
     fn ids_are_unique_and_well_formed() {
         let mut seen = std::collections::BTreeSet::new();
         for id in ALL {
