@@ -1,6 +1,10 @@
 //! Load for a bus that runs: how many snapshots a second it takes, and how fast they are pulled again.
 //!
 //! ```sh
+//! # a bus of its own, in a directory for temporary files
+//! cargo build --release -p storybus-cli
+//! cargo run --release -p storybus-cli --example load -- --serve target/release/storybus
+//! # a bus that runs; the file is of the first start of its directory
 //! storybus serve --demo --credentials-file demo.json &
 //! cargo run --release -p storybus-cli --example load -- demo.json
 //! ```
@@ -11,7 +15,8 @@
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,9 +25,11 @@ use anyhow::{Context, Result, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
+use rustix::process::{Pid, Signal};
 use storybus_cli::ports::OsRandom;
 use storybus_cli::serve::credentials::{self, Client, Credentials};
 use storybus_core::ports::Random;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -31,7 +38,11 @@ use tokio::time::Instant;
 #[derive(Debug, Parser)]
 struct Args {
     /// The credentials file of a demo bus's first start
-    credentials: PathBuf,
+    #[arg(required_unless_present = "serve")]
+    credentials: Option<PathBuf>,
+    /// Start this program as a bus of its own, and stop it at the end
+    #[arg(long, value_name = "STORYBUS", conflicts_with = "credentials")]
+    serve: Option<PathBuf>,
     /// Connections that publish
     #[arg(long, default_value_t = 64)]
     connections: usize,
@@ -289,10 +300,90 @@ fn quantile(sorted: &[u32], q: f64) -> f64 {
     f64::from(sorted.get(at).copied().unwrap_or(0)) / 1000.0
 }
 
+/// A bus of our own.
+struct Served {
+    process: Child,
+    folder: TempDir,
+}
+
+impl Served {
+    fn start(program: &Path) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let process = Command::new(program)
+            .args([
+                "serve",
+                "--demo",
+                "--addr",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--data",
+            ])
+            .arg(folder.path().join("data"))
+            .arg("--credentials-file")
+            .arg(folder.path().join("demo.json"))
+            .stdout(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        Ok(Self { process, folder })
+    }
+
+    async fn credentials(&mut self) -> Result<Credentials> {
+        loop {
+            if let Some(credentials) = credentials::read(&self.folder.path().join("demo.json"))? {
+                return Ok(credentials);
+            }
+            if let Some(status) = self.process.try_wait()? {
+                bail!("the bus ended with {status}");
+            }
+            tokio::time::sleep_until(Instant::now() + Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Stops it; what it has used.
+    fn stop(mut self) -> Result<String> {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();
+        let peak = status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmHWM:"))
+            .unwrap_or(" unknown")
+            .trim()
+            .to_owned();
+        rustix::process::kill_process(Pid::from_child(&self.process), Signal::TERM)?;
+        let status = self.process.wait()?;
+        let disk =
+            std::fs::metadata(self.folder.path().join("data/bus.db")).map_or(0, |m| m.len() / 1_000_000);
+        Ok(format!(
+            "the bus ended with {status}; its memory was at most {peak}, its database is {disk} MB"
+        ))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
     let args = Arc::new(Args::parse());
-    let credentials = credentials::read(&args.credentials)?.context("there is no such file")?;
+    let mut served = args.serve.as_deref().map(Served::start).transpose()?;
+    let credentials = match (&mut served, &args.credentials) {
+        (Some(served), _) => served.credentials().await?,
+        (None, Some(path)) => credentials::read(path)?.context("there is no such file")?,
+        (None, None) => bail!("which bus?"),
+    };
+    load(args, credentials).await?;
+    if let Some(served) = served {
+        println!("{}", served.stop()?);
+    }
+    Ok(())
+}
+
+async fn load(args: Arc<Args>, credentials: Credentials) -> Result<()> {
     let credentials = Arc::new(credentials);
     let mut connection = Connection::open(&credentials).await?;
     let token = connection.token(credentials.clients.producer.as_ref()).await?;

@@ -52,8 +52,8 @@ pub struct Metrics {
     pub connections_refused: Counter,
     /// Connections that were closed to make room.
     pub connections_evicted: Counter,
-    /// Receives that wait.
-    pub polls: Gauge,
+    /// Receives under way.
+    pub receives: Gauge,
     /// Messages put into the queues: published now, not before.
     pub publications: Counter,
     /// Publications that failed or whose outcome is unknown.
@@ -114,7 +114,10 @@ impl Default for Metrics {
         };
         let in_flight = gauge("requests_in_flight", "Requests that are being worked on");
         let connections = gauge("connections", "Open connections");
-        let polls = gauge("polls_waiting", "Receives that wait for a message");
+        let receives = gauge(
+            "receives_under_way",
+            "Receives that wait for a message, or for their answer to be taken",
+        );
         let requests = Family::default();
         registry.register(
             "requests",
@@ -141,7 +144,7 @@ impl Default for Metrics {
             connections,
             connections_refused,
             connections_evicted,
-            polls,
+            receives,
             publications,
             publications_failed,
             deliveries,

@@ -1,5 +1,6 @@
 //! The credentials file: what a start hands to the one who started it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::private_file;
 
 /// One client. The secret is there only when it is handed out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
     /// Its id.
     pub client_id: String,
@@ -18,6 +19,15 @@ pub struct Client {
     /// The system that a producer speaks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_id: Option<String>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // the secret never reaches a log
+        f.debug_struct("Client")
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {

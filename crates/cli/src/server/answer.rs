@@ -119,12 +119,12 @@ pub(super) fn too_many_connections() -> Own {
     .close()
 }
 
-/// No room for one more receive that waits.
-pub(super) fn too_many_polls() -> Own {
+/// No room for one more receive.
+pub(super) fn too_many_receives() -> Own {
     refusal(
         StatusCode::TOO_MANY_REQUESTS,
         rule::RATE_EXCEEDED,
-        "too many receives wait at once; end some of them, or ask with wait=0",
+        "too many receives are under way at once: wait for the answers of some of them first",
     )
     .after(1)
 }

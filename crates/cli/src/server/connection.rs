@@ -30,7 +30,7 @@ pub(super) fn protocol(limits: &Limits) -> http1::Builder {
     http1.header_read_timeout(None);
     http1.max_header_size(limits.head_bytes);
     // What is read ahead of a body, and what is written at once.
-    http1.max_buf_size(64 * 1024);
+    http1.max_buf_size(32 * 1024);
     http1
 }
 

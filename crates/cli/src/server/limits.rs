@@ -17,7 +17,7 @@ pub struct Limits {
     pub body_bytes: usize,
     /// How long a body may take to come: 30 s, else `408`, and the connection closes.
     pub body_time: Duration,
-    /// Memory for all bodies that are being read, beyond the first 16 KiB of each: 32 MiB, else `503`.
+    /// Memory for all bodies that are being read, beyond the first 8 KiB of each: 32 MiB, else `503`.
     pub bodies_bytes: usize,
     /// How long a connection may be idle between two requests: 75 s.
     pub idle_time: Duration,
@@ -27,16 +27,16 @@ pub struct Limits {
     pub write_time: Duration,
     /// How long a closing connection still reads what its client sends, so that the last answer arrives: 2 s.
     pub linger: Duration,
-    /// Receives that wait at once: 512. One more is `429`.
-    pub polls: usize,
-    /// Receives of one consumer that wait at once: 16. One more is `429`.
-    pub polls_of_consumer: usize,
+    /// Receives under way at once, waiting or with an answer that is not taken yet: 512. One more is `429`.
+    pub receives: usize,
+    /// The same of one consumer: 16. One more is `429`.
+    pub receives_of_consumer: usize,
     /// How long running requests may take to end when the server stops: 10 s.
     pub stop_time: Duration,
 }
 
 /// How much of each body is read without asking whether there is memory for all.
-pub(super) const FREE_BODY: usize = 16 * 1024;
+pub(super) const FREE_BODY: usize = 8 * 1024;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -51,8 +51,8 @@ impl Default for Limits {
             write_stall: Duration::from_secs(30),
             write_time: Duration::from_secs(120),
             linger: Duration::from_secs(2),
-            polls: 512,
-            polls_of_consumer: 16,
+            receives: 512,
+            receives_of_consumer: 16,
             stop_time: Duration::from_secs(10),
         }
     }

@@ -14,7 +14,7 @@ mod connection;
 mod connections;
 mod limits;
 mod log;
-mod polls;
+mod receives;
 mod service;
 mod tally;
 mod watch;
@@ -97,7 +97,10 @@ impl Server {
             backend,
             metrics,
             connections: Arc::new(connections::Connections::new(limits.connections)),
-            polls: Arc::new(polls::Polls::new(limits.polls, limits.polls_of_consumer)),
+            receives: Arc::new(receives::Receives::new(
+                limits.receives,
+                limits.receives_of_consumer,
+            )),
             room: body::BodyRoom::new(limits.bodies_bytes),
             proxies,
             log: log::RequestLog::default(),

@@ -22,7 +22,7 @@ use super::body::{self, BodyRoom, Read, Unread};
 use super::connections::Connections;
 use super::limits::Limits;
 use super::log::RequestLog;
-use super::polls::{Polls, waits_for};
+use super::receives::{Held, Receives, receiver};
 use super::tally::Tally;
 use super::watch::Watch;
 use super::{Backend, Broken};
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) metrics: Arc<Metrics>,
     pub(super) connections: Arc<Connections>,
-    pub(super) polls: Arc<Polls>,
+    pub(super) receives: Arc<Receives>,
     pub(super) room: BodyRoom,
     pub(super) proxies: Vec<IpAddr>,
     pub(super) log: RequestLog,
@@ -140,22 +140,25 @@ impl Shared {
                 });
             }
         };
-        let consumer = waits_for(&head.method, &head.uri);
-        let place = match consumer.map(|consumer| self.polls.enter(consumer)) {
-            Some(None) => return own(answer::too_many_polls()),
+        let place = match receiver(&head.method, &head.uri).map(|consumer| self.receives.enter(consumer)) {
+            Some(None) => return own(answer::too_many_receives()),
             place => place.flatten(),
         };
-        watch.work(place.is_some());
-        let waits = place.is_some();
+        let receives = place.is_some();
+        watch.work(receives);
         let this = self.clone();
         let task = tokio::spawn(async move {
-            let _held = (share, place, this.working.one());
+            let _held = (share, this.working.one());
             let response = this.backend.handle(Request::from_parts(head, body), source).await;
-            this.durable(response).await
+            let response = this.durable(response).await;
+            match place {
+                Some(place) => response.map(|answer| Bytes::from_owner(Held::new(answer, place))),
+                None => response,
+            }
         });
         // A publish that has begun goes on to its end when its client is gone: half of one would only be in the way of
         // the next. A receive ends.
-        let done = if waits {
+        let done = if receives {
             let mut bound = Bound(task);
             (&mut bound.0).await
         } else {
@@ -210,8 +213,8 @@ impl Shared {
             .connections
             .set(i64::try_from(self.connections.count()).unwrap_or(i64::MAX));
         self.metrics
-            .polls
-            .set(i64::try_from(self.polls.count()).unwrap_or(i64::MAX));
+            .receives
+            .set(i64::try_from(self.receives.count()).unwrap_or(i64::MAX));
         match self.metrics.render(&self.backend.queues().await) {
             Ok(text) => beside("/metrics", StatusCode::OK, metrics::CONTENT_TYPE, text),
             Err(_) => own(answer::internal()),

@@ -171,8 +171,8 @@ async fn when_all_are_at_work_one_more_is_told_to_come_again() {
 #[tokio::test]
 async fn receives_that_wait_are_bounded() {
     let bus = Running::start(Limits {
-        polls: 3,
-        polls_of_consumer: 2,
+        receives: 3,
+        receives_of_consumer: 2,
         ..short()
     })
     .await;
@@ -208,7 +208,7 @@ async fn receives_that_wait_are_bounded() {
         .await
         .unwrap()
         .body;
-    assert!(page.contains("storybus_polls_waiting 0"));
+    assert!(page.contains("storybus_receives_under_way 0"));
 }
 
 #[tokio::test]

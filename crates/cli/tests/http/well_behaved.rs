@@ -122,7 +122,7 @@ async fn what_has_begun_goes_on_when_its_client_is_gone() {
         .unwrap()
         .body;
     assert!(
-        metrics.contains("storybus_polls_waiting 0"),
+        metrics.contains("storybus_receives_under_way 0"),
         "a receive ends with its client: {metrics}"
     );
 }
