@@ -5,14 +5,16 @@
 //! copies that little between two batches: its next write starts the WAL over, in space the file already has (an overwritten
 //! file is also faster to sync than a growing one).
 
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use rusqlite::ffi;
+use rustix::fs::fdatasync;
 
 use crate::durability::Durability;
+use crate::error::is_failed_sync;
 
 /// When the thread copies, in pages of 4 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct CheckpointLimits {
     pub every: u32,
     /// From so many on the WAL shall start over.
     pub bound: u32,
-    /// So many are left to the writer.
+    /// At most so many are left to the writer, if that can be had.
     pub tail: u32,
 }
 
@@ -46,6 +48,8 @@ pub(crate) struct Checkpoints {
     copied: AtomicU32,
     /// The rest is the writer's.
     finish: AtomicBool,
+    /// Held while the thread copies and syncs.
+    copying: Mutex<()>,
     stop: Mutex<bool>,
     changed: Condvar,
 }
@@ -58,6 +62,7 @@ impl Checkpoints {
             frames: AtomicU32::new(0),
             copied: AtomicU32::new(0),
             finish: AtomicBool::new(false),
+            copying: Mutex::new(()),
             stop: Mutex::new(false),
             changed: Condvar::new(),
         }
@@ -75,16 +80,25 @@ impl Checkpoints {
         }
     }
 
-    /// The writer's part, between two batches.
+    /// The writer's part, between two batches. A writer that is so much faster than the disk that little is never left has
+    /// to wait for it.
     pub(crate) fn finish(&self, connection: &Connection) {
-        if self.finish.load(Ordering::Acquire) {
-            self.checkpoint(connection).ok();
+        let too_long =
+            self.frames.load(Ordering::Acquire) >= self.limits.bound.saturating_mul(2) && self.left() > 0;
+        if too_long || self.finish.load(Ordering::Acquire) {
+            let copying = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = self.checkpoint(connection) {
+                tracing::debug!(%error, "checkpoint failed");
+            }
+            drop(copying);
             self.finish.store(false, Ordering::Release);
         }
     }
 
-    /// The thread.
-    pub(crate) fn run(&self, connection: &Connection) {
+    /// The thread. `database` is another descriptor of the database's file.
+    pub(crate) fn run(&self, connection: &Connection, database: &File) {
+        // Against a writer that is faster than this thread little would never be left: each time it may be more.
+        let mut tail = self.limits.tail;
         loop {
             {
                 let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,11 +109,24 @@ impl Checkpoints {
                     return;
                 }
             }
-            match self.checkpoint(connection) {
-                Ok(left) if self.long() && left <= self.limits.tail => {
-                    self.finish.store(true, Ordering::Release)
+            let copied = {
+                let _copying = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+                // SQLite syncs the database only when it has copied all of the WAL. That will be the writer, and so that it has
+                // little to wait for, what was copied so far is synced here.
+                self.checkpoint(connection).map(|()| fdatasync(database))
+            };
+            match copied {
+                Ok(Ok(())) if self.long() && self.left() <= tail => {
+                    tail = self.limits.tail;
+                    self.finish.store(true, Ordering::Release);
                 }
-                Ok(_) => {}
+                Ok(Ok(())) if self.long() => tail = tail.saturating_mul(2),
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    return self
+                        .durability
+                        .fail(&format!("fdatasync of the database: {error}"));
+                }
                 Err(error) => {
                     tracing::warn!(%error, "checkpoint failed");
                     let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,8 +164,8 @@ impl Checkpoints {
         self.left() >= enough && !self.finish.load(Ordering::Acquire)
     }
 
-    /// Copies what it can without waiting for anyone; how many frames are left.
-    fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<u32> {
+    /// Copies what it can without waiting for anyone.
+    fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<()> {
         let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(2));
         match result {
             Ok(copied) => {
@@ -147,11 +174,10 @@ impl Checkpoints {
                 if copied <= self.frames.load(Ordering::Acquire) {
                     self.copied.store(copied, Ordering::Release);
                 }
-                Ok(self.left())
+                Ok(())
             }
             Err(error) => {
-                let code = error.sqlite_error().map(|e| e.extended_code);
-                if code == Some(ffi::SQLITE_IOERR_FSYNC) {
+                if is_failed_sync(&error) {
                     self.durability.fail(&format!("fsync of a checkpoint: {error}"));
                 }
                 Err(error)

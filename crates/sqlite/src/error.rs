@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use storybus_core::ports::StoreError;
 
 /// A data directory that could not be opened. Each text reads after "cannot open the data directory: ".
@@ -143,6 +143,12 @@ pub(crate) fn surely_not_committed(error: &rusqlite::Error) -> bool {
                 | ErrorCode::OutOfMemory
         )
     )
+}
+
+/// Whether a sync failed: what was written and not yet synced may be lost, and a later sync would not tell.
+pub(crate) fn is_failed_sync(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
 /// The store is closed, or a thread of it died.

@@ -196,10 +196,12 @@ fn supersede(tx: &mut Tx<'_>, supersession: &Supersession) -> Result<Written, Fa
 }
 
 fn remove(tx: &mut Tx<'_>, removal: &Removal) -> Result<Written, Failure> {
-    let Some(row) = record::find(tx, &removal.key, removal.now)? else {
+    // the caller may have been paused since it looked at its clock
+    let now = removal.now.max(tx.now());
+    let Some(row) = record::find(tx, &removal.key, now)? else {
         return Ok(Written::Lost);
     };
-    if row.record.attempt != removal.attempt || !row.record.in_flight(removal.now, removal.window) {
+    if row.record.attempt != removal.attempt || !row.record.in_flight(now, removal.window) {
         return Ok(Written::Lost);
     }
     if let Some(back) = &removal.story {

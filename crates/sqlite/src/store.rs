@@ -1,5 +1,6 @@
 //! The store: one directory, opened by one process.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -139,6 +140,7 @@ impl Store {
             durability: Arc::clone(&durability),
             checkpoints: Arc::clone(&checkpoints),
             reader: None,
+            database: Arc::new(File::options().read(true).write(true).open(&database)?),
             handles: durability.start(&directory::wal_path(&database))?,
             _directory: directory,
         };
@@ -254,6 +256,9 @@ struct Threads {
     checkpoints: Arc<Checkpoints>,
     reader: Option<Reader>,
     handles: Vec<JoinHandle<()>>,
+    /// Kept until SQLite has closed the file: closing any descriptor of it drops all locks that the process has on it.
+    /// <https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_>
+    database: Arc<File>,
     /// Let go of last.
     _directory: Directory,
 }
@@ -271,8 +276,9 @@ impl Threads {
         );
         self.reader = Some(reader.clone());
         let connection = connect(database, CHECKPOINTER_CACHE)?;
+        let file = Arc::clone(&self.database);
         let checkpoints = Arc::clone(&self.checkpoints);
-        let run = move || checkpoints.run(&connection);
+        let run = move || checkpoints.run(&connection, &file);
         self.handles.push(
             thread::Builder::new()
                 .name("storybus-checkpoint".to_owned())

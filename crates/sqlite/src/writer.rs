@@ -132,7 +132,7 @@ impl Orders {
     /// Works until it is told to close, or nobody can send any more; then `shut` ends the rest of the store.
     pub(crate) fn serve(self, mut batches: Batches, shut: impl FnOnce(Batches)) {
         let mut waiting: Vec<Box<dyn Command>> = Vec::with_capacity(MAX_BATCH);
-        let mut closing = None;
+        let mut closing = Vec::new();
         let mut open = true;
         while open {
             let mut next = match self.orders.recv_timeout(batches.idle_for(IDLE)) {
@@ -144,7 +144,7 @@ impl Orders {
                 match order {
                     Order::Run(command) => waiting.push(command),
                     Order::Close(done) => {
-                        closing = Some(done);
+                        closing.push(done);
                         open = false;
                         break;
                     }
@@ -161,10 +161,16 @@ impl Orders {
                 break;
             }
         }
-        // from here on whoever calls is told that the store is closed
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                Order::Run(command) => command.answer(Err(closed())),
+                Order::Close(done) => closing.push(done),
+            }
+        }
         drop(self.orders);
         shut(batches);
-        if let Some(done) = closing {
+        for done in closing {
+            // whoever closed may have gone
             done.send(()).ok();
         }
     }

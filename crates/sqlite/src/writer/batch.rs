@@ -15,7 +15,7 @@ use super::Command;
 use super::tx::{Effects, Tx};
 use crate::checkpoint::Checkpoints;
 use crate::durability::Durability;
-use crate::error::{Failure, surely_not_committed};
+use crate::error::{Failure, is_failed_sync, surely_not_committed};
 use crate::registry::Registry;
 use crate::sweep::Sweeper;
 use crate::time::EngineClock;
@@ -177,6 +177,13 @@ impl Batches {
     ) -> Result<Effects, Stop> {
         let now = self.clock.now();
         let result = self.begin_to_commit(now, work);
+        if let Err(Stop::Commit(error) | Stop::Failed(Failure::Sqlite(error))) = &result
+            && is_failed_sync(error)
+        {
+            // a WAL that starts over syncs its header
+            self.durability
+                .fail(&format!("sync of the write-ahead log: {error}"));
+        }
         if result.is_err() && !self.connection.is_autocommit() {
             // SQLite has rolled back by itself after some errors; after the others we do
             self.connection.execute_batch("ROLLBACK").ok();
