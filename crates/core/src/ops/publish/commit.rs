@@ -66,15 +66,15 @@ impl Bus {
             None
         };
         loop {
-            let reading = match known.take() {
-                Some(reading) => reading,
+            let (reading, now) = match known.take() {
+                Some(known) => known,
                 None if message.snapshot.is_some() => self.read(message).await?,
-                None => Reading::default(),
+                None => (Reading::default(), self.ports.clock.now()),
             };
-            let now = self.ports.clock.now();
             let in_the_way = match decide(message, &reading, now, self.settings.window) {
                 Step::Duplicate => return Ok(duplicate(message)),
                 Step::Refuse(refusal) => return Err(refusal),
+                Step::InFlight(until) => return Err(in_flight(self.ports.clock.now(), until)),
                 Step::Contended => InTheWay::Snapshot,
                 Step::Supersede { read, story } => {
                     let supersession = Supersession {
@@ -104,10 +104,11 @@ impl Bus {
                         Outcome::Held(held) => return self.deliver(message, held, tolerated, deadline).await,
                         Outcome::Known(record) if message.snapshot.is_none() => {
                             // Decided at once from what RECORD found; a second look only if that leads nowhere.
-                            known = Some(Reading {
+                            let reading = Reading {
                                 record: Some(record),
                                 ..Reading::default()
-                            });
+                            };
+                            known = Some((reading, now));
                             continue;
                         }
                         Outcome::Known(record) => InTheWay::Rival {
@@ -135,10 +136,11 @@ impl Bus {
 
     /// What a publish would answer now.
     pub(super) async fn foresee(&self, message: &Message<'_>) -> Result<Published, Refusal> {
-        let reading = self.read(message).await?;
-        let tolerated = match decide(message, &reading, self.ports.clock.now(), self.settings.window) {
+        let (reading, now) = self.read(message).await?;
+        let tolerated = match decide(message, &reading, now, self.settings.window) {
             Step::Duplicate => return Ok(duplicate(message)),
             Step::Refuse(refusal) => return Err(refusal),
+            Step::InFlight(until) => return Err(in_flight(self.ports.clock.now(), until)),
             Step::Contended => return Err(contention()),
             Step::Supersede { .. } => return Err(superseded()),
             Step::Claim { .. } => message.tolerated.clone(),
@@ -147,12 +149,15 @@ impl Bus {
         Ok(accepted(message, tolerated, true))
     }
 
-    async fn read(&self, message: &Message<'_>) -> Result<Reading, Refusal> {
+    /// What the ledger knows, and the time that it is judged by: the one from before the read. Judged by a later one, a
+    /// snapshot that was in flight when it was read would count as past its window to an attempt that was held up since,
+    /// though it was taken back within it; and the message would be refused as stale against what no longer stands.
+    async fn read(&self, message: &Message<'_>) -> Result<(Reading, Millis), Refusal> {
         let story = message.snapshot.as_ref().map(|s| &s.story);
-        self.ports
-            .ledger
-            .read(&message.key, story, self.ports.clock.now())
-            .await
+        let now = self.ports.clock.now();
+        let reading = self.ports.ledger.read(&message.key, story, now).await;
+        reading
+            .map(|reading| (reading, now))
             .map_err(|error| refused_by_store("read", &error))
     }
 

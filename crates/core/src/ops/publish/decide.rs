@@ -22,6 +22,8 @@ pub(super) enum Step {
     Duplicate,
     /// Refused; nothing is written.
     Refuse(Refusal),
+    /// An attempt of it, or of a newer snapshot that may still fail, is at work until this time at most.
+    InFlight(Millis),
     /// Another snapshot of its story is on its way: wait a little and read again.
     Contended,
     /// A left-over that a newer snapshot has overtaken: give it up for good.
@@ -71,7 +73,7 @@ fn known(message: &Message<'_>, record: &Record, reading: &Reading, now: Millis,
         RecordState::Recorded => {}
     }
     if record.in_flight(now, window) {
-        return Step::Refuse(in_flight(now, record.recorded_at.plus(window)));
+        return Step::InFlight(record.recorded_at.plus(window));
     }
     // Past its window: left over by an attempt that ended, or lost its answer.
     let Some((snapshot, story)) = message.snapshot.as_ref().zip(reading.story.as_ref()) else {
@@ -91,9 +93,7 @@ fn known(message: &Message<'_>, record: &Record, reading: &Reading, now: Millis,
     }
     match &reading.head {
         // The newer one may still fail and put the story back.
-        Some(head) if head.in_flight(now, window) => {
-            Step::Refuse(in_flight(now, head.recorded_at.plus(window)))
-        }
+        Some(head) if head.in_flight(now, window) => Step::InFlight(head.recorded_at.plus(window)),
         _ => Step::Supersede {
             read: record.attempt,
             story: version,
