@@ -105,7 +105,9 @@ pub struct Removal {
     pub attempt: Token,
     /// A snapshot's story, put back as it was read.
     pub story: Option<PutBack>,
-    /// The time of the decision: the record must be younger than the window.
+    /// The time of the decision: the record must be younger than the window. An engine with a clock of its own asks that
+    /// one too, since the caller may have been paused meanwhile: past the window an older snapshot may have been given up
+    /// for this one, which must then stay. (Elsewhere the limit of the function keeps a removal within the window.)
     pub now: Millis,
     /// How long an attempt holds its claim.
     pub window: Duration,

@@ -9,7 +9,7 @@ use storybus_core::ports::ledger::{
 };
 use storybus_core::ports::{Ledger, StoreError};
 
-use super::{Memory, State};
+use super::{Claims, Memory, State};
 
 impl State {
     /// Whether the story is (still) this version; `None`: still absent.
@@ -142,15 +142,20 @@ impl Ledger for Memory {
     }
 
     async fn remove(&self, removal: &Removal) -> Result<Written, StoreError> {
+        let now = match self.claims {
+            // the caller may have been paused since it looked at its clock
+            Claims::Checked => removal.now.max(self.clock.now()),
+            Claims::Trusted => removal.now,
+        };
         let mut state = self.lock();
         let young = state
-            .live(&removal.key, removal.now)
-            .is_some_and(|record| record.in_flight(removal.now, removal.window));
+            .live(&removal.key, now)
+            .is_some_and(|record| record.in_flight(now, removal.window));
         let story_stands = removal
             .story
             .as_ref()
             .is_none_or(|back| state.story_is(&back.key, Some(back.version)));
-        if !young || !story_stands || !state.holds(&removal.key, removal.attempt, removal.now) {
+        if !young || !story_stands || !state.holds(&removal.key, removal.attempt, now) {
             return Ok(Written::Lost);
         }
         state.records.remove(&removal.key);

@@ -53,6 +53,7 @@ super::behaviours![
     a_removal_needs_its_attempt,
     a_removal_needs_state_recorded,
     a_removal_needs_the_window_open,
+    a_removal_that_was_held_up_needs_the_window_open needs Time Claims,
     a_removal_needs_its_story_unchanged,
     a_repeated_removal_is_lost,
     a_removed_id_is_unknown_again,
@@ -874,6 +875,23 @@ pub async fn a_removal_needs_the_window_open(world: &mut World) {
     world.clock.advance(Duration::from_millis(1));
     assert_eq!(case.remove(world, 2, two, None).await, Written::Lost);
     assert!(case.stored(world, 2).await.is_some());
+}
+
+/// REMOVE by a caller that was paused since it looked at its clock is lost when the window has ended meanwhile: a retry
+/// may have given up an older snapshot for this one.
+pub async fn a_removal_that_was_held_up_needs_the_window_open(world: &mut World) {
+    let case = Case::new();
+    let attempt = case.recorded(world, 1).await;
+    let removal = Removal {
+        key: case.key(1),
+        attempt,
+        story: None,
+        now: world.now(),
+        window: WINDOW,
+    };
+    world.clock.advance(WINDOW);
+    assert_eq!(world.ledger().remove(&removal).await.unwrap(), Written::Lost);
+    assert!(case.stored(world, 1).await.is_some());
 }
 
 /// REMOVE is lost, and removes nothing, when the story is not the version that RECORD made.
