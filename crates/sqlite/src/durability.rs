@@ -108,6 +108,12 @@ impl Durability {
         self.committed.store(orders.committed.commit, Ordering::Release);
     }
 
+    /// The last commit.
+    #[cfg(test)]
+    pub(crate) fn last(&self) -> Point {
+        self.orders().committed
+    }
+
     /// Comes back when everything committed before the call is on disk.
     pub(crate) async fn barrier(&self) -> Result<Point, StoreError> {
         let commit = self.committed.load(Ordering::Acquire);
@@ -206,5 +212,51 @@ impl Durability {
 
     fn orders(&self) -> MutexGuard<'_, Orders> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storybus_testkit::executor::{poll_once, run};
+
+    use super::*;
+
+    #[test]
+    fn a_failed_sync_is_the_end() {
+        let durability = Arc::new(Durability::new());
+        // a device that cannot be synced
+        let threads = durability.start(Path::new("/dev/null")).unwrap();
+        assert!(run(durability.barrier()).is_ok(), "nothing is committed");
+        let mut failed = Box::pin(durability.failed());
+        assert!(poll_once(failed.as_mut()).is_pending());
+        durability.committed(100);
+        for _ in 0..2 {
+            let error = run(durability.barrier());
+            assert!(
+                matches!(&error, Err(StoreError::Unknown { reason }) if reason.contains("fdatasync")),
+                "{error:?}"
+            );
+        }
+        assert!(run(failed).contains("fdatasync"));
+        assert!(durability.failure().is_some());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn stopping_syncs_what_is_left() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let durability = Arc::new(Durability::new());
+        let threads = durability.start(file.path()).unwrap();
+        durability.committed(10);
+        durability.committed(20);
+        durability.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(
+            run(durability.barrier()).unwrap(),
+            Point {
+                commit: 2,
+                wal_bytes: 20
+            }
+        );
     }
 }

@@ -159,13 +159,10 @@ fn claim_record(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<Written, Failure> {
     let Some(row) = record::find(tx, &claim.key, claim.now)? else {
         return Ok(Written::Lost);
     };
-    if row.record.state != RecordState::Recorded {
-        return Ok(Written::Lost);
-    }
     if row.record.attempt == claim.attempt {
         return Ok(Written::Done);
     }
-    if row.record.attempt != claim.read || !story::all_are(tx, claim.story.iter())? {
+    if !row.is_held_by(claim.read) || !story::all_are(tx, claim.story.iter())? {
         return Ok(Written::Lost);
     }
     tx.execute(
@@ -225,13 +222,10 @@ fn undo_claim(tx: &mut Tx<'_>, give_back: &GiveBack) -> Result<Written, Failure>
     let Some(row) = record::find(tx, &give_back.key, give_back.now)? else {
         return Ok(Written::Lost);
     };
-    if row.record.state != RecordState::Recorded {
-        return Ok(Written::Lost);
-    }
     if row.record.attempt == give_back.new_attempt {
         return Ok(Written::Done);
     }
-    if row.record.attempt != give_back.attempt {
+    if !row.is_held_by(give_back.attempt) {
         return Ok(Written::Lost);
     }
     tx.execute(
@@ -248,11 +242,9 @@ fn mark(tx: &mut Tx<'_>, marking: &Marking) -> Result<Written, Failure> {
     if row.record.attempt != marking.attempt {
         return Ok(Written::Lost);
     }
-    if row.record.state != RecordState::Published {
-        tx.execute(
-            "UPDATE record SET state = 1, published_at = ?2, expires_at = ?3 WHERE id = ?1",
-            (row.id, marking.now.0, marking.expires_at.0),
-        )?;
-    }
+    tx.execute(
+        "UPDATE record SET state = 1, published_at = ?2, expires_at = ?3 WHERE id = ?1",
+        (row.id, marking.now.0, marking.expires_at.0),
+    )?;
     Ok(Written::Done)
 }

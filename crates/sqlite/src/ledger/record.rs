@@ -23,6 +23,11 @@ impl RecordRow {
         self.record.expires_at > now
     }
 
+    /// Whether the attempt may still publish it, as far as the record says.
+    pub(super) fn is_held_by(&self, attempt: Token) -> bool {
+        self.record.state == RecordState::Recorded && self.record.attempt == attempt
+    }
+
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,

@@ -15,6 +15,7 @@ pub(super) type Group = [u8; 16];
 
 /// Row states, as in the schema.
 pub(super) const WAITING: i64 = 0;
+pub(super) const READY: i64 = 1;
 pub(super) const HIDDEN: i64 = 2;
 pub(super) const ACKNOWLEDGED: i64 = 3;
 pub(super) const REJECTED: i64 = 4;

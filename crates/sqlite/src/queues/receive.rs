@@ -8,7 +8,7 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::{MAX_VISIBILITY, RECEIVE_ATTEMPT_LIFETIME, Receive};
 use storybus_protocol::id::MessageId;
 
-use super::group::{self, Group, HIDDEN};
+use super::group::{self, Group, HIDDEN, READY};
 use super::handle::Handle;
 use super::{DUE_BUDGET, REMOVAL_BUDGET, retention_cutoff};
 use crate::error::Failure;
@@ -46,7 +46,11 @@ struct Candidate {
     redelivery: Option<String>,
 }
 
-const CANDIDATE: &str = "position, message, enqueued_at, receives, redelivery";
+const OF_GROUP: &str = "SELECT position, message, enqueued_at, receives, redelivery
+    FROM queue_message INDEXED BY queue_group
+    WHERE queue = ?1 AND grp = ?2 AND state < 3 AND position > ?3 ORDER BY position LIMIT ?4";
+const OF_ATTEMPT: &str = "SELECT position, message, enqueued_at, receives, redelivery FROM queue_message
+    WHERE queue = ?1 AND position = ?2 AND state = ?3 AND receipt = ?4 AND attempt = ?5 AND visible_at > ?6";
 
 impl Candidate {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -95,15 +99,30 @@ pub(crate) fn take(tx: &mut Tx<'_>, queue: i64, receive: &Receive) -> Result<Tak
         tickets: Vec::new(),
         removed: 0,
     };
+    let cutoff = retention_cutoff(tx.now());
     while take.wanted() > 0 && take.removed < REMOVAL_BUDGET {
         let ready = tx.find(
-            "SELECT grp FROM queue_message INDEXED BY queue_ready WHERE queue = ?1 AND state = 1 ORDER BY position LIMIT 1",
+            "SELECT position, grp, enqueued_at FROM queue_message INDEXED BY queue_ready
+             WHERE queue = ?1 AND state = 1 ORDER BY position LIMIT 1",
             [queue],
-            |row| row.get::<_, Group>(0),
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, Group>(1)?,
+                    rows::millis(row, 2)?,
+                ))
+            },
         )?;
-        match ready {
-            Some(group) => take.take_group(tx, &group)?,
-            None => break,
+        let Some((head, group, enqueued_at)) = ready else {
+            break;
+        };
+        if enqueued_at > cutoff {
+            take.take_group(tx, &group)?;
+        } else {
+            // Kept no longer. What is behind it may be younger than another group's first.
+            group::remove(tx, queue, head, READY)?;
+            group::make_ready(tx, queue, &group)?;
+            take.removed += 1;
         }
     }
     overdue |= take.removed >= REMOVAL_BUDGET;
@@ -162,28 +181,21 @@ impl Take<'_> {
 
     /// Takes the first messages of a ready group, in order. What may not be received any more is removed on the way.
     fn take_group(&mut self, tx: &mut Tx<'_>, group: &Group) -> Result<(), Failure> {
-        let cutoff = retention_cutoff(tx.now());
         let before = self.tickets.len();
         let mut last = i64::MIN;
         loop {
             let wanted = self.wanted();
             let candidates = tx.all(
-                &format!(
-                    "SELECT {CANDIDATE} FROM queue_message INDEXED BY queue_group
-                     WHERE queue = ?1 AND grp = ?2 AND state < 3 AND position > ?3 ORDER BY position LIMIT ?4"
-                ),
+                OF_GROUP,
                 (self.queue, group, last, rows::limit(wanted)),
                 Candidate::read,
             )?;
             let end = candidates.len() < wanted;
             for candidate in candidates {
                 last = candidate.position;
-                if candidate.enqueued_at <= cutoff {
-                    group::remove(tx, self.queue, candidate.position, 0)?;
-                    self.removed += 1;
-                } else if candidate.receives >= self.receive.max_receives {
+                if candidate.receives >= self.receive.max_receives {
                     group::bury(tx, self.queue, candidate.position, None)?;
-                    group::remove(tx, self.queue, candidate.position, 0)?;
+                    group::remove(tx, self.queue, candidate.position, READY)?;
                     self.removed += 1;
                 } else {
                     self.hide(tx, candidate)?;
@@ -264,10 +276,7 @@ fn repeat(
     let mut tickets = Vec::with_capacity(positions.len());
     for position in &positions {
         let candidate = tx.find(
-            &format!(
-                "SELECT {CANDIDATE} FROM queue_message
-                 WHERE queue = ?1 AND position = ?2 AND state = ?3 AND receipt = ?4 AND attempt = ?5 AND visible_at > ?6"
-            ),
+            OF_ATTEMPT,
             (queue, position, HIDDEN, token, attempt, now.0),
             Candidate::read,
         )?;
