@@ -18,8 +18,8 @@ use crate::exit::{self, Failure};
 #[derive(Debug, Args)]
 #[command(
     after_help = "A file holds one SOM envelope, whose bytes are sent as they are; the bus does the checking. A time-out, a network error,
-408, 429, 5xx and 409 commit.contention are tried again, with the same bytes, until --patience is over; nothing is
-published twice. When one message gets no final answer, those behind it are not sent.
+408, 429, 5xx and 409 commit.contention are tried again, with the same bytes, until --patience is over; the bus
+knows a message that it has already. When one gets no final answer, those behind it are not sent.
 
 Exit codes: 0 all were accepted, or duplicates of what was accepted before; 3 some were refused; 4 gave up on one;
 2 a file, a flag or the credentials cannot be used."

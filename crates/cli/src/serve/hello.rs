@@ -66,8 +66,22 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What `serve --demo` prints.
+/// This program as it was called, if that was by a path; else by its name.
+pub(super) fn program() -> String {
+    let called = std::env::args_os()
+        .next()
+        .map(std::path::PathBuf::from)
+        .unwrap_or_default();
+    if called.components().count() > 1 {
+        quoted(&called)
+    } else {
+        "storybus".to_owned()
+    }
+}
+
+/// What `serve --demo` prints; `program` is how to call this one.
 pub(super) fn demo(
+    program: &str,
     credentials: &Credentials,
     file: &Path,
     reader: Reader,
@@ -112,8 +126,8 @@ pub(super) fn demo(
         text,
         "\nPublish a message and pull it, in another terminal in this directory:\n\n\
          cat > hello.json <<'END'\n{message}\nEND\n\
-         storybus publish --credentials-file {file} hello.json\n\
-         storybus pull --credentials-file {file} --follow\n"
+         {program} publish --credentials-file {file} hello.json\n\
+         {program} pull --credentials-file {file} --follow\n"
     );
     let basic = match shown(&clients.producer) {
         Some((id, secret)) => format!(
@@ -175,6 +189,7 @@ mod tests {
     fn a_terminal_shows_secrets_and_a_log_does_not() {
         let text = |reader| {
             demo(
+                "storybus",
                 &credentials(),
                 Path::new("storybus-data/credentials.json"),
                 reader,

@@ -40,6 +40,8 @@ use crate::{logging, process};
 
 /// How long the store may take to close.
 const CLOSING: Duration = Duration::from_secs(10);
+/// How long the answers may take that tell of a failed store.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Threads that run requests. The store has its own, and hashing too.
 const WORKERS: usize = 2;
 
@@ -74,7 +76,8 @@ async fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         () = signals.next() => None,
     };
     if let Some(reason) = reason {
-        // What the disk has is not known any more; the next start reads it.
+        // What the disk has is not known any more; the next start reads it. Whoever waits is told so, if that is quick.
+        let _ = timeout(LAST_WORDS, server.stop()).await;
         return Err(Failure::new(
             exit::STORE_FAILED,
             anyhow!(
@@ -173,7 +176,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
         Arc::new(backend),
         limits,
         metrics,
-        args.proxies.clone(),
+        args.proxies.iter().map(std::net::IpAddr::to_canonical).collect(),
         stopping,
     );
     let base_url = format!("http://{}/v1/", reachable(address));
@@ -194,6 +197,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
     };
     let text = match args.demo {
         true => Some(hello::demo(
+            &hello::program(),
             &credentials,
             handover.path(),
             reader,

@@ -36,15 +36,19 @@ impl Own {
         self
     }
 
-    /// The answer, and what became of the request.
-    pub(super) fn into_parts(self) -> (Response<Bytes>, Outcome) {
-        (
-            self.response,
-            Outcome {
-                rule: Some(self.rule.into()),
-                ..Outcome::default()
-            },
-        )
+    /// The answer, with what became of the request as an extension, as the bus's own answers have it.
+    pub(super) fn into_response(self) -> Response<Bytes> {
+        self.into_response_to(Outcome::default())
+    }
+
+    /// The same for a request of which something is known already.
+    pub(super) fn into_response_to(mut self, request: Outcome) -> Response<Bytes> {
+        let outcome = Outcome {
+            rule: Some(self.rule.into()),
+            ..request
+        };
+        self.response.extensions_mut().insert(outcome);
+        self.response
     }
 
     fn close(mut self) -> Self {

@@ -60,6 +60,8 @@ pub trait Backend: Send + Sync + 'static {
 const TURNED_AWAY_AT_ONCE: usize = 32;
 /// How long to wait when the operating system has no more file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often that is logged.
+const WARN_AGAIN: Duration = Duration::from_secs(10);
 
 /// A server that runs.
 pub struct Server {
@@ -147,6 +149,7 @@ async fn accept(listener: TcpListener, shared: Arc<service::Shared>, mut stoppin
     let http1 = connection::protocol(&shared.limits);
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
     let stopped = stopping.clone();
+    let mut warned = None;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -159,7 +162,11 @@ async fn accept(listener: TcpListener, shared: Arc<service::Shared>, mut stoppin
                 // The client is gone again, or the system is out of something that a connection less may give back.
                 tracing::debug!(%error, "no connection");
                 if is_shortage(&error) {
-                    tracing::warn!(%error, "the system has no room for one more connection");
+                    let now = Instant::now();
+                    if warned.is_none_or(|at: Instant| now >= at + WARN_AGAIN) {
+                        warned = Some(now);
+                        tracing::warn!(%error, "the system has no room for one more connection; others are closed");
+                    }
                     shared.connections.close_least();
                     sleep_until(Instant::now() + ACCEPT_PAUSE).await;
                 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
@@ -67,6 +68,10 @@ impl hyper::service::Service<Request<Incoming>> for Conversation {
     }
 }
 
+/// How long a request took once all of it was there.
+#[derive(Clone)]
+struct Worked(Duration);
+
 /// A task that ends with this value: a receive whose client has left.
 struct Bound<T>(JoinHandle<T>);
 
@@ -90,7 +95,7 @@ impl Shared {
             self.metrics.in_flight.dec();
         });
         let method = head.method.clone();
-        let (mut response, outcome) = match head.uri.path() {
+        let mut response = match head.uri.path() {
             "/healthz" => {
                 watch.work(false);
                 self.health(&head).await
@@ -104,12 +109,16 @@ impl Shared {
                 self.bus(head, incoming, source, watch).await
             }
         };
-        let took = began.elapsed();
+        let outcome = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
+        // How fast its client sent the request is not the bus's doing.
+        let took = response
+            .extensions_mut()
+            .remove()
+            .map_or_else(|| began.elapsed(), |Worked(took)| took);
         let rule = outcome.rule.as_deref();
         self.metrics
             .answered(outcome.route, &method, response.status(), rule, took);
         self.log.request(&method, response.status(), &outcome, took);
-        response.extensions_mut().clear();
         response
     }
 
@@ -120,7 +129,7 @@ impl Shared {
         incoming: Incoming,
         source: String,
         watch: &Watch,
-    ) -> (Response<Bytes>, Outcome) {
+    ) -> Response<Bytes> {
         let mut closes = false;
         let (body, share) = match body::read(incoming, &self.room, &self.limits).await {
             Ok(Read::Complete(body, share)) if body.len() <= MAX_BODY => (Body::Complete(body), share),
@@ -133,22 +142,24 @@ impl Shared {
             }
             Err(unread) => {
                 watch.leave_unread();
-                return own(match unread {
+                let own = match unread {
                     Unread::Slow => answer::slow_body(),
                     Unread::Broken => answer::broken_body(),
                     Unread::NoRoom => answer::no_room_for_body(),
-                });
+                };
+                return own.into_response();
             }
         };
+        let began = Instant::now();
         let place = match receiver(&head.method, &head.uri).map(|consumer| self.receives.enter(consumer)) {
-            Some(None) => return own(answer::too_many_receives()),
+            Some(None) => return answer::too_many_receives().into_response(),
             place => place.flatten(),
         };
         let receives = place.is_some();
         watch.work(receives);
-        let this = self.clone();
+        let (this, held) = (self.clone(), (share, self.working.one()));
         let task = tokio::spawn(async move {
-            let _held = (share, this.working.one());
+            let _held = held;
             let response = this.backend.handle(Request::from_parts(head, body), source).await;
             let response = this.durable(response).await;
             match place {
@@ -165,22 +176,23 @@ impl Shared {
             task.await
         };
         let mut response = done.unwrap_or_else(|error| self.panicked(&error));
-        let outcome = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
+        response.extensions_mut().insert(Worked(began.elapsed()));
         if closes {
             response
                 .headers_mut()
                 .insert(http::header::CONNECTION, HeaderValue::from_static("close"));
         }
-        (response, outcome)
+        response
     }
 
     /// Holds an answer back until everything that it may tell of is on disk.
-    async fn durable(&self, response: Response<Bytes>) -> Response<Bytes> {
+    async fn durable(&self, mut response: Response<Bytes>) -> Response<Bytes> {
         match self.backend.durable().await {
             Ok(()) => response,
             Err(reason) => {
                 let _ = self.broken.try_send(reason);
-                answer::unavailable().into_parts().0
+                let request = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
+                answer::unavailable().into_response_to(request)
             }
         }
     }
@@ -190,12 +202,12 @@ impl Shared {
             // The panic hook has logged where.
             self.metrics.panics.inc();
         }
-        answer::internal().into_parts().0
+        answer::internal().into_response()
     }
 
-    async fn health(&self, head: &Parts) -> (Response<Bytes>, Outcome) {
+    async fn health(&self, head: &Parts) -> Response<Bytes> {
         if let Some(refused) = only_get(head) {
-            return own(refused);
+            return refused.into_response();
         }
         let healthy = self.backend.healthy().await;
         let (status, text) = match healthy {
@@ -205,9 +217,9 @@ impl Shared {
         beside("/healthz", status, "application/json", text)
     }
 
-    async fn metrics_page(&self, head: &Parts) -> (Response<Bytes>, Outcome) {
+    async fn metrics_page(&self, head: &Parts) -> Response<Bytes> {
         if let Some(refused) = only_get(head) {
-            return own(refused);
+            return refused.into_response();
         }
         self.metrics
             .connections
@@ -217,7 +229,7 @@ impl Shared {
             .set(i64::try_from(self.receives.count()).unwrap_or(i64::MAX));
         match self.metrics.render(&self.backend.queues().await) {
             Ok(text) => beside("/metrics", StatusCode::OK, metrics::CONTENT_TYPE, text),
-            Err(_) => own(answer::internal()),
+            Err(_) => answer::internal().into_response(),
         }
     }
 
@@ -260,10 +272,6 @@ fn bucket(address: IpAddr) -> String {
     }
 }
 
-fn own(own: Own) -> (Response<Bytes>, Outcome) {
-    own.into_parts()
-}
-
 fn only_get(head: &Parts) -> Option<Own> {
     (head.method != Method::GET && head.method != Method::HEAD).then(answer::only_get)
 }
@@ -274,7 +282,7 @@ fn beside(
     status: StatusCode,
     content_type: &'static str,
     text: impl Into<Bytes>,
-) -> (Response<Bytes>, Outcome) {
+) -> Response<Bytes> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response
@@ -283,13 +291,11 @@ fn beside(
     response
         .headers_mut()
         .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    (
-        response,
-        Outcome {
-            route: Some(route),
-            ..Outcome::default()
-        },
-    )
+    response.extensions_mut().insert(Outcome {
+        route: Some(route),
+        ..Outcome::default()
+    });
+    response
 }
 
 /// Does something at the end, also when the future is dropped.
