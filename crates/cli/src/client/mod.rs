@@ -1,8 +1,8 @@
 //! A client to try the bus with: `storybus publish` and `storybus pull`.
 //!
-//! - [`settings`]: which bus, who I am.
-//! - [`bus`]: one request and its answer, tokens, retries.
-//! - [`json`]: JSON text made readable without changing what it says.
+//! - `settings`: which bus, who I am.
+//! - `bus`: one request and its answer, tokens, retries.
+//! - `json`: JSON text made readable without changing what it says.
 
 mod bus;
 mod json;

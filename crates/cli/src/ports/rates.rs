@@ -12,7 +12,7 @@ use storybus_core::ports::{Rates, StoreError};
 const CAPACITY: usize = 65_536;
 
 /// Buckets in memory. A bucket is nothing but the time at which it is full again, so a full one need not be kept; at the
-/// [capacity](CAPACITY) the half that would be full first is forgotten.
+/// capacity the half that would be full first is forgotten.
 #[derive(Debug)]
 pub struct MemoryRates {
     /// When each bucket is full again, in microseconds.

@@ -2,7 +2,7 @@
 //!
 //! hyper reads and writes HTTP; everything about time, room and fairness is here. A [`Backend`] answers.
 //!
-//! - A connection is a task. What it is doing and until when it may is its [`watch`]; [`limits`] has every number.
+//! - A connection is a task. What it is doing and until when it may is its `watch`; [`Limits`] has every number.
 //! - A request that has begun is a task of its own, so that a client that leaves cannot stop a publish half-way, and a
 //!   handler that panics breaks nothing but its own answer. A receive that waits is the exception: it ends with its client.
 //! - No answer leaves before everything committed so far is on disk.
