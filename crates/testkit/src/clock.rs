@@ -78,6 +78,12 @@ impl FakeClock {
         }
     }
 
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Millis {
+        self.lock().now
+    }
+
     /// Lets time pass. Whoever sleeps no longer than that wakes, in the order of their ends, and sees the new time.
     pub fn advance(&self, span: Duration) {
         let target = self.lock().now.plus(span);

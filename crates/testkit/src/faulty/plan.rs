@@ -24,6 +24,7 @@ struct Inner {
     at: BTreeMap<usize, Fault>,
     next: HashMap<Call, VecDeque<Step>>,
     always: HashMap<Call, Fault>,
+    answers: HashMap<Call, VecDeque<Hold>>,
     late: Vec<BoxFuture<'static, ()>>,
     stopped: bool,
     wakers: Vec<Waker>,
@@ -134,6 +135,18 @@ impl Plan {
         hold
     }
 
+    /// The next call of this method that is done keeps its answer to itself until it is released.
+    #[must_use]
+    pub fn hold_answer(&self, call: Call) -> Hold {
+        let hold = Hold::default();
+        lock(&self.inner)
+            .answers
+            .entry(call)
+            .or_default()
+            .push_back(hold.clone());
+        hold
+    }
+
     /// Every call so far, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
@@ -192,6 +205,16 @@ impl Director for Plan {
         }
     }
 
+    async fn after(&self, call: Call, _done: bool) {
+        let hold = lock(&self.inner)
+            .answers
+            .get_mut(&call)
+            .and_then(VecDeque::pop_front);
+        if let Some(hold) = hold {
+            hold.wait().await;
+        }
+    }
+
     fn late(&self, _call: Call, work: BoxFuture<'static, ()>) {
         lock(&self.inner).late.push(work);
     }
@@ -211,9 +234,9 @@ impl Director for Plan {
 mod tests {
     use std::time::Duration;
 
+    use storybus_core::ports::StoreError;
     use storybus_core::ports::Workspaces;
     use storybus_core::ports::workspaces::RegistryError;
-    use storybus_core::ports::{Clock, StoreError};
 
     use super::super::Faulty;
     use super::*;

@@ -11,7 +11,7 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ports::ledger::{Marking, NewRecord, Recorded, Written};
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::topic::PublishError;
-use storybus_core::ports::{AuditLog, Clock, Connections, Ledger, Queues, Random, Workspaces};
+use storybus_core::ports::{AuditLog, Connections, Ledger, Queues, Random, Workspaces};
 use storybus_protocol::id::WorkspaceId;
 
 use super::sample::{self, Letter};
