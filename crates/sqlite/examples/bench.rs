@@ -1,17 +1,18 @@
 //! How fast the engine is, on this machine, beside SQLite itself.
 //!
 //! ```sh
-//! cargo run --release -p storybus-sqlite --example bench -- [--dir DIR] [--messages 1000000] [--tasks 16] [--body 1000] [--stories]
+//! cargo run --release -p storybus-sqlite --example bench -- [--dir DIR] [--messages 1000000] [--tasks 16] [--body 1000] [--stories] [--soak SECONDS]
 //! ```
 //!
 //! A publish is what the bus does for one: RECORD, PUBLISH to one consumer, MARK, and the barrier before the answer. With
-//! `--stories` each message is a snapshot: it reads first, and moves its story.
+//! `--stories` each message is a snapshot: it reads first, and moves its story. With `--soak` it publishes 3,000 a second for that
+//! long, with consumers that keep up, and measures nothing else.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -51,6 +52,7 @@ struct Arguments {
     tasks: u64,
     body: usize,
     stories: bool,
+    soak: Option<u64>,
 }
 
 impl Arguments {
@@ -61,6 +63,7 @@ impl Arguments {
             tasks: 16,
             body: 1000,
             stories: false,
+            soak: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -70,6 +73,7 @@ impl Arguments {
                 "--tasks" => parsed.tasks = words.next().unwrap().parse().unwrap(),
                 "--body" => parsed.body = words.next().unwrap().parse().unwrap(),
                 "--stories" => parsed.stories = true,
+                "--soak" => parsed.soak = Some(words.next().unwrap().parse().unwrap()),
                 other => println!("{other}?"),
             }
         }
@@ -232,6 +236,49 @@ impl Bench {
         );
     }
 
+    /// Publishes and consumes for a long time.
+    async fn soak(&self, seconds: u64) {
+        let done = Arc::new(AtomicBool::new(false));
+        let consumers: Vec<_> = (0..4)
+            .map(|_| {
+                let (bench, done) = (self.clone(), Arc::clone(&done));
+                tokio::spawn(async move {
+                    let receive = Receive {
+                        wait: Duration::from_secs(1),
+                        ..receive()
+                    };
+                    let queues = bench.store.queues();
+                    let mut got = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let received = queues.receive(&bench.queue, &receive).await.unwrap();
+                        bench.store.barrier().await.unwrap();
+                        got += received.len();
+                        let handles: Vec<_> = received.into_iter().map(|d| d.receipt_handle).collect();
+                        queues.acknowledge(&bench.queue, &handles).await.unwrap();
+                        bench.store.barrier().await.unwrap();
+                    }
+                    got
+                })
+            })
+            .collect();
+        let mut left = seconds;
+        while left > 0 {
+            let part = left.min(20);
+            self.paced(3000, part).await;
+            left -= part;
+            println!("resident: {} MiB", resident_mib());
+        }
+        done.store(true, Ordering::Relaxed);
+        let mut got = 0;
+        for consumer in consumers {
+            got += consumer.await.unwrap();
+        }
+        println!(
+            "{got} consumed, left: {:?}",
+            self.store.queues().counts(&self.queue).await.unwrap()
+        );
+    }
+
     /// Receives ten and acknowledges them, several receivers at a time.
     async fn consumes(&self, count: u64, receivers: u64, what: &str) -> f64 {
         let begun = Instant::now();
@@ -244,14 +291,7 @@ impl Bench {
                     let queues = bench.store.queues();
                     while got.load(Ordering::Relaxed) < count {
                         let begun = Instant::now();
-                        let receive = Receive {
-                            max: 10,
-                            wait: Duration::ZERO,
-                            visibility: Duration::from_secs(60),
-                            max_receives: 5,
-                            attempt: None,
-                        };
-                        let received = queues.receive(&bench.queue, &receive).await.unwrap();
+                        let received = queues.receive(&bench.queue, &receive()).await.unwrap();
                         bench.store.barrier().await.unwrap();
                         assert!(!received.is_empty());
                         let handles: Vec<_> = received.into_iter().map(|d| d.receipt_handle).collect();
@@ -269,6 +309,16 @@ impl Bench {
             took.extend(worker.await.unwrap());
         }
         report(what, got.load(Ordering::Relaxed), begun.elapsed(), took)
+    }
+}
+
+fn receive() -> Receive {
+    Receive {
+        max: 10,
+        wait: Duration::ZERO,
+        visibility: Duration::from_secs(60),
+        max_receives: 5,
+        attempt: None,
     }
 }
 
@@ -402,6 +452,11 @@ fn main() {
     runtime.block_on(async {
         let bench = prepare(store.clone(), &arguments).await;
         let tasks = arguments.tasks;
+        if let Some(seconds) = arguments.soak {
+            bench.soak(seconds).await;
+            store.close().await;
+            return;
+        }
         let first = bench.publishes(10_000, tasks, "publish, the first 10,000").await;
         bench.consumes(9_000, 4, "receive and acknowledge, tens").await;
         bench.paced(3000, 5).await;

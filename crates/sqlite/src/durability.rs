@@ -14,11 +14,13 @@
 //!   order of the commits. A sync that began after commit n covers all frames up to n, so they are whole: what is lost is a
 //!   suffix of commits for which no barrier had returned, and never a commit before a kept one. Since every answer
 //!   waits, even one that only tells of another's commit, nobody outside has seen anything of that suffix.
-//! - *Checkpoints* sync the WAL before they copy from it and the database before they say so; with NORMAL that is
-//!   SQLite's own rule. *A restarted WAL* begins over at its first byte only when all of it is in the synced database, and its
-//!   new header, with new salts, is synced before its frames follow. Frames that were covered by a sync of the old WAL are
-//!   then in the database; those of the new one need a sync of the same file, which is the same inode all the time: SQLite
-//!   truncates or unlinks it only when the last connection closes.
+//! - *A checkpoint* syncs the WAL before it copies from it (with NORMAL, SQLite's own rule), so the database never has a
+//!   page of a commit that the WAL could lose. *A WAL starts over* at its first byte only when all of it is copied and the
+//!   database is synced, and its new header, with new salts, is synced before its frames follow. What a sync of the old WAL
+//!   had covered is then in the database; a commit to the new one needs a sync of the same file, the same inode all the time:
+//!   SQLite truncates or unlinks it only when the last connection closes.
+//! - *A WAL that was left behind* by a killed process may hold commits that were never synced. Opening commits too, so the
+//!   first barrier syncs the file, and whatever it held.
 //! - *A sync fails*: the kernel marks the pages clean and forgets them, so that a second sync would report a success that
 //!   is none. The store is then [failed](Durability::fail) for good: every barrier and every call says so, nothing is
 //!   answered any more, and the process should end: a start reads what the disk really has.

@@ -15,7 +15,6 @@ use storybus_core::ports::Ledger as _;
 use storybus_sqlite::{CheckpointLimits, Store, StoreOptions};
 use storybus_testkit::FakeClock;
 use storybus_testkit::executor::run;
-use storybus_testkit::suite::World;
 use storybus_testkit::suite::sample::{self, Letter};
 use tempfile::TempDir;
 

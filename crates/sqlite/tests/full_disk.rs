@@ -1,5 +1,9 @@
 //! There is no room: nothing half done, said as such, and it goes on when there is room again.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 #[expect(dead_code, reason = "each test takes what it needs")]
 mod engine;
@@ -13,7 +17,7 @@ use engine::{database, open, world};
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::ports::ledger::Recorded;
 use storybus_core::ports::topic::PublishError;
-use storybus_core::ports::{Ledger as _, Queues as _, StoreError};
+use storybus_core::ports::{Ledger as _, StoreError};
 use storybus_sqlite::{Store, StoreOptions};
 use storybus_testkit::FakeClock;
 use storybus_testkit::executor::run;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use engine::{database, open, world};
 use storybus_core::domain::record::{RECORD_LIFETIME, RecordKey, StoryKey};
+use storybus_core::ports::Queues as _;
 use storybus_core::ports::ledger::{NewRecord, Recorded, StoryMove};
 use storybus_core::ports::queues::{RETENTION, Receive};
-use storybus_core::ports::{Clock as _, Queues as _};
 use storybus_sqlite::Store;
 use storybus_testkit::FakeClock;
 use storybus_testkit::executor::run;
