@@ -22,7 +22,7 @@ pub(crate) use self::group::{drop_expired, show_due};
 use self::handle::Handle;
 use self::receive::Taken;
 use self::settle::Settle;
-use self::signal::Signal;
+use self::signal::{Attempt, Signal};
 use crate::error::Failure;
 use crate::rows::{self, Rows as _};
 use crate::store::Inner;
@@ -132,6 +132,7 @@ impl Queues for SqliteQueues {
         };
         let signal = queue.signal();
         let _waiting = (!receive.wait.is_zero()).then(|| signal.enter());
+        let attempt = receive.attempt.as_deref().map(|name| signal.attempt(name));
         let mut lead = None;
         while !signal.is_closed() {
             let heard = signal.listen();
@@ -151,7 +152,14 @@ impl Queues for SqliteQueues {
                     Err(error) => return Err(error),
                 }
             }
-            if clock.now() >= deadline || !signal.wait(heard, &mut lead, clock, deadline, paused).await {
+            // A receive that was replaced has looked once all the same: a rival of the same moment, which may have taken
+            // what it found just before, cannot make its answer an untrue one.
+            let replaced = || attempt.as_ref().is_some_and(Attempt::is_replaced);
+            if clock.now() >= deadline || replaced() {
+                break;
+            }
+            let wait = signal.wait(heard, &mut lead, attempt.as_ref(), clock, deadline, paused);
+            if !wait.await || replaced() {
                 break;
             }
         }

@@ -32,14 +32,19 @@ pub struct Receive {
     /// After so many receives a message goes to the dead letters.
     pub max_receives: u32,
     /// Names this receive: again with the same id within 5 minutes it returns the same messages with the same handles,
-    /// hidden anew, until one of them was settled or came back.
+    /// hidden anew, until one of them was settled or came back. One that is newer ends those of the same id that still wait:
+    /// their clients have gone, and the newest gets what comes.
     pub attempt: Option<String>,
 }
 
 /// The queues of all consumers.
 #[async_trait]
 pub trait Queues: Send + Sync {
-    /// Receives. Empty when nothing came within the wait, or when the queue was closed meanwhile.
+    /// Receives. Empty when nothing came within the wait, or at once when the queue was closed meanwhile.
+    ///
+    /// *The same attempt again:* a receive ends an older one of the same attempt that still waits; that one answers an empty
+    /// list at once. When both look at the same moment, both may get the same messages, but what one of them has hidden is
+    /// never kept from the newest.
     async fn receive(&self, queue: &QueueKey, receive: &Receive) -> Result<Vec<Delivery>, StoreError>;
 
     /// Deletes what the handles stand for: an answer each, in order. Again within the visibility is `Done`.

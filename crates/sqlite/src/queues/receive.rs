@@ -141,6 +141,13 @@ pub(crate) fn take(tx: &mut Tx<'_>, queue: i64, receive: &Receive) -> Result<Tak
     }
     if let Some(attempt) = &receive.attempt {
         remember(tx, queue, attempt, token, &take.tickets)?;
+        let attempt = attempt.clone();
+        tx.after_commit(move |registry| {
+            registry
+                .queue_of_id(queue)
+                .iter()
+                .for_each(|queue| queue.signal().taken_by(&attempt));
+        });
     }
     pass_on(tx, queue)?;
     Ok(Taken::Some(take.tickets))

@@ -2,9 +2,15 @@
 //!
 //! Of many who wait, one is woken at a time; when it leaves something behind it wakes the next. And one of them, the
 //! lead, minds the time at which something hidden comes back: the others do not count the hours.
+//!
+//! Receives that name an attempt also have a bell of their own: a newer one of the same name tells the older one to end, and
+//! whoever takes messages under a name tells the newest of that name, which shall have them too.
 
+use std::collections::HashMap;
+use std::future::pending;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard as StdMutexGuard, PoisonError};
 
 use storybus_core::domain::time::Millis;
 use tokio::sync::futures::Notified;
@@ -20,6 +26,8 @@ pub(crate) struct Signal {
     lead: Mutex<()>,
     closed: watch::Sender<bool>,
     waiting: AtomicUsize,
+    /// The newest receive of each attempt that is under way.
+    attempts: StdMutex<HashMap<String, Arc<Bell>>>,
 }
 
 impl Default for Signal {
@@ -30,6 +38,7 @@ impl Default for Signal {
             lead: Mutex::new(()),
             closed: watch::Sender::new(false),
             waiting: AtomicUsize::new(0),
+            attempts: StdMutex::default(),
         }
     }
 }
@@ -43,7 +52,66 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// The bell of one receive.
+#[derive(Default)]
+struct Bell {
+    replaced: AtomicBool,
+    ring: Notify,
+}
+
+/// A receive that names an attempt, until it ends.
+pub(crate) struct Attempt<'a> {
+    signal: &'a Signal,
+    name: &'a str,
+    bell: Arc<Bell>,
+}
+
+impl Attempt<'_> {
+    /// Whether a newer one of the same name has come.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.bell.replaced.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        let mut attempts = self.signal.attempts();
+        if attempts
+            .get(self.name)
+            .is_some_and(|bell| Arc::ptr_eq(bell, &self.bell))
+        {
+            attempts.remove(self.name);
+        }
+    }
+}
+
 impl Signal {
+    /// A receive that names an attempt begins: it is the newest now, and the one before ends.
+    pub(crate) fn attempt<'a>(&'a self, name: &'a str) -> Attempt<'a> {
+        let bell = Arc::new(Bell::default());
+        let former = self.attempts().insert(name.to_owned(), Arc::clone(&bell));
+        if let Some(former) = former {
+            former.replaced.store(true, Ordering::Release);
+            former.ring.notify_one();
+        }
+        Attempt {
+            signal: self,
+            name,
+            bell,
+        }
+    }
+
+    /// Messages were taken under that name: the newest of it shall look, and finds the same.
+    pub(crate) fn taken_by(&self, attempt: &str) {
+        if let Some(newest) = self.attempts().get(attempt) {
+            newest.ring.notify_one();
+        }
+    }
+
+    fn attempts(&self) -> StdMutexGuard<'_, HashMap<String, Arc<Bell>>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// From now until the value is dropped, somebody waits.
     pub(crate) fn enter(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -107,6 +175,7 @@ impl Signal {
         &'a self,
         heard: Notified<'_>,
         lead: &mut Option<MutexGuard<'a, ()>>,
+        attempt: Option<&Attempt<'_>>,
         clock: &EngineClock,
         deadline: Millis,
         paused: bool,
@@ -121,11 +190,62 @@ impl Signal {
             tokio::select! {
                 biased;
                 _ = closed.wait_for(|closed| *closed) => return false,
+                () = rung(attempt) => return true,
                 () = &mut heard => return true,
                 place = self.lead.lock(), if lead.is_none() && !paused => *lead = Some(place),
                 _ = changes.changed(), if lead.is_some() => {}
                 () = clock.sleep_until(due.unwrap_or(deadline)) => return due.is_some(),
             }
         }
+    }
+}
+
+async fn rung(attempt: Option<&Attempt<'_>>) {
+    match attempt {
+        Some(attempt) => attempt.bell.ring.notified().await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storybus_testkit::FakeClock;
+    use storybus_testkit::executor::{poll_once, run};
+
+    use super::*;
+
+    #[test]
+    fn the_newest_of_an_attempt_is_told() {
+        let engine = EngineClock::new(Arc::new(FakeClock::new()), Millis(0));
+        let deadline = engine.now().plus(std::time::Duration::from_secs(20));
+        let signal = Signal::default();
+        let (mut no_lead, mut lead) = (None, None);
+        let older = signal.attempt("a");
+        let mut waits = Box::pin(signal.wait(
+            signal.listen(),
+            &mut no_lead,
+            Some(&older),
+            &engine,
+            deadline,
+            false,
+        ));
+        assert!(poll_once(waits.as_mut()).is_pending());
+        let newest = signal.attempt("a");
+        assert!(run(waits) && older.is_replaced());
+        let mut waits = Box::pin(signal.wait(
+            signal.listen(),
+            &mut lead,
+            Some(&newest),
+            &engine,
+            deadline,
+            false,
+        ));
+        drop(older);
+        signal.taken_by("b");
+        assert!(poll_once(waits.as_mut()).is_pending());
+        signal.taken_by("a");
+        assert!(run(waits) && !newest.is_replaced());
+        drop(newest);
+        assert!(signal.attempts().is_empty());
     }
 }

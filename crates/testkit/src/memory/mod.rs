@@ -98,6 +98,8 @@ pub struct Memory {
 struct Waiting {
     changes: u64,
     wakers: Vec<Waker>,
+    /// How many receives of each attempt there were: the last is the newest.
+    attempts: BTreeMap<(QueueKey, String), u64>,
 }
 
 impl Memory {

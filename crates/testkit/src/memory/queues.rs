@@ -32,6 +32,19 @@ impl Memory {
         Some((received, next))
     }
 
+    /// A receive of an attempt begins: it is the newest now, and those that wait shall see that.
+    fn begin_attempt(&self, key: &QueueKey, receive: &Receive) -> Option<((QueueKey, String), u64)> {
+        let attempt = (key.clone(), receive.attempt.clone()?);
+        let number = {
+            let mut waiting = self.waiting();
+            let number = waiting.attempts.entry(attempt.clone()).or_default();
+            *number += 1;
+            *number
+        };
+        self.changed();
+        Some((attempt, number))
+    }
+
     fn settle(
         &self,
         key: &QueueKey,
@@ -55,18 +68,28 @@ impl Memory {
 impl Queues for Memory {
     async fn receive(&self, queue: &QueueKey, receive: &Receive) -> Result<Vec<Delivery>, StoreError> {
         let deadline = self.clock.now().plus(receive.wait);
+        let mine = self.begin_attempt(queue, receive);
         loop {
             let seen = self.changes();
             let now = self.clock.now();
             let Some((received, next)) = self.receive_now(queue, receive, now) else {
                 return Ok(Vec::new());
             };
+            if mine.is_some() && !received.is_empty() {
+                // a newer one of the attempt, which looked before, shall have them too
+                self.changed();
+            }
             if !received.is_empty() || now >= deadline {
                 return Ok(received);
             }
             let until = next.map_or(deadline, |at| at.min(deadline));
             let sleep = self.clock.sleep(now.until(until));
             futures::future::select(self.changed_since(seen), sleep).await;
+            if let Some((attempt, number)) = &mine
+                && self.waiting().attempts.get(attempt) != Some(number)
+            {
+                return Ok(Vec::new());
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The consumers' queues: [`Queues`](storybus_core::ports::Queues).
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
@@ -70,6 +71,11 @@ super::behaviours![
     a_long_poll_ends_when_a_rejection_frees_the_group needs Time,
     a_long_poll_sleeps_through_what_is_not_for_it needs Time,
     of_two_long_polls_one_gets_the_message needs Time,
+    a_newer_receive_of_an_attempt_ends_the_one_that_waits needs Time,
+    a_receive_that_does_not_wait_ends_one_of_its_attempt_too needs Time,
+    of_many_receives_of_an_attempt_the_newest_waits needs Time,
+    receives_of_one_attempt_at_one_moment_get_the_same,
+    receives_of_other_attempts_do_not_end_each_other needs Time,
     consumers_have_queues_of_their_own,
     messages_are_kept_for_fourteen_days needs Time,
     a_message_that_is_kept_no_more_holds_nothing_back needs Time,
@@ -939,6 +945,124 @@ pub async fn of_two_long_polls_one_gets_the_message(world: &mut World) {
         other
     );
     assert_eq!(numbers(&[a, b].concat()), [1]);
+}
+
+fn waiting(attempt: &str) -> Receive {
+    Receive {
+        attempt: Some(attempt.to_owned()),
+        ..polling(20)
+    }
+}
+
+/// A client that repeats its receive has given the one that waits up: that ends at once, with nothing.
+pub async fn a_newer_receive_of_an_attempt_ends_the_one_that_waits(world: &mut World) {
+    let queue = world.queue().await;
+    let clock = world.clock.clone();
+    let wait = waiting("a");
+    let ended = AtomicBool::new(false);
+    let first = async {
+        let received = world.receive_as(&queue, &wait).await;
+        ended.store(true, Ordering::Relaxed);
+        received
+    };
+    let second = async {
+        clock.until_asleep(1).await;
+        world.receive_as(&queue, &wait).await
+    };
+    let send = async {
+        while !ended.load(Ordering::Relaxed) {
+            crate::executor::yield_now().await;
+        }
+        clock.until_asleep(1).await;
+        world.send_to(&queue, 1, 1).await;
+    };
+    let before = world.now();
+    let (first, second, ()) = futures::join!(first, second, send);
+    assert_eq!((numbers(&first), numbers(&second)), (vec![], vec![1]));
+    assert_eq!(world.now(), before);
+    assert_eq!(
+        world.receive_as(&queue, &named("a")).await,
+        second,
+        "to be repeated as ever"
+    );
+}
+
+/// It need not wait itself.
+pub async fn a_receive_that_does_not_wait_ends_one_of_its_attempt_too(world: &mut World) {
+    let queue = world.queue().await;
+    let wait = waiting("a");
+    let second = async {
+        world.clock.until_asleep(1).await;
+        world.receive_as(&queue, &named("a")).await
+    };
+    let before = world.now();
+    let (first, second) = futures::join!(world.receive_as(&queue, &wait), second);
+    assert!(first.is_empty() && second.is_empty());
+    assert_eq!(world.now(), before);
+}
+
+/// Of many repetitions the last one waits, beside others.
+pub async fn of_many_receives_of_an_attempt_the_newest_waits(world: &mut World) {
+    let queue = world.queue().await;
+    let clock = world.clock.clone();
+    let (wait, other) = (waiting("a"), polling(20));
+    let clients = async { futures::future::join_all((0..5).map(|_| world.receive_as(&queue, &wait))).await };
+    let other = async {
+        clock.until_asleep(1).await;
+        world.receive_as(&queue, &other).await
+    };
+    let send = async {
+        while clock.sleepers() != 2 {
+            crate::executor::yield_now().await;
+        }
+        world.send_to(&queue, 1, 1).await;
+        // one of the two looks for it
+        while clock.sleepers() > 1 {
+            crate::executor::yield_now().await;
+        }
+        clock.advance(SECOND * 20);
+    };
+    let (mut received, other, ()) = futures::join!(clients, other, send);
+    let newest = received.pop().unwrap_or_default();
+    assert!(received.iter().all(Vec::is_empty), "{received:?}");
+    assert_eq!(numbers(&[newest, other].concat()), [1]);
+}
+
+/// Both get what is there, as one receive and its repetition.
+pub async fn receives_of_one_attempt_at_one_moment_get_the_same(world: &mut World) {
+    let queue = filled(world, &[(1, 1), (2, 2)]).await;
+    for (wait, attempt) in [(named("a"), "a"), (waiting("b"), "b")] {
+        let (a, b) = futures::join!(world.receive_as(&queue, &wait), world.receive_as(&queue, &wait));
+        assert_eq!(numbers(&a), [1, 2], "{attempt}");
+        assert_eq!(a, b, "{attempt}");
+        world.release(&queue, &a, Duration::ZERO).await;
+    }
+}
+
+/// Another name, another queue, or no name: each waits on.
+pub async fn receives_of_other_attempts_do_not_end_each_other(world: &mut World) {
+    let one = world.queue().await;
+    let two = world.consumer("c2", &one.workspace, Filter::default()).await;
+    let clock = world.clock.clone();
+    let (a, b, none) = (waiting("a"), waiting("b"), polling(20));
+    let time = async {
+        while clock.sleepers() != 4 {
+            crate::executor::yield_now().await;
+        }
+        clock.advance(SECOND * 20);
+    };
+    let before = world.now();
+    let (received, ()) = futures::join!(
+        futures::future::join_all([
+            world.receive_as(&one, &a),
+            world.receive_as(&one, &b),
+            world.receive_as(&two, &a),
+            world.receive_as(&one, &none),
+        ]),
+        time
+    );
+    assert!(received.iter().all(Vec::is_empty));
+    assert_eq!(before.until(world.now()), SECOND * 20);
 }
 
 /// What one consumer does is not seen by the other.
