@@ -36,6 +36,7 @@ const REMOVAL_BUDGET: usize = 100;
 /// A live consumer's queue, as the process knows it.
 pub(crate) struct Queue {
     id: i64,
+    disabled: AtomicBool,
     paused: AtomicBool,
     /// No live row lies before this position: rows that are kept for their handles alone need not be looked through again.
     floor: AtomicI64,
@@ -46,6 +47,7 @@ impl Queue {
     pub(crate) fn new(id: i64) -> Self {
         Self {
             id,
+            disabled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             floor: AtomicI64::new(0),
             signal: OnceLock::new(),
@@ -60,15 +62,21 @@ impl Queue {
         self.signal.get_or_init(Box::default)
     }
 
-    /// Receives find nothing from now on; or what waits, again.
-    pub(crate) fn pause(&self, paused: bool) {
-        if self.paused.swap(paused, Ordering::Relaxed) && !paused {
+    /// From now on receives end, or find nothing, or find what waits again.
+    pub(crate) fn set(&self, disabled: bool, paused: bool) {
+        let disabled_before = self.disabled.swap(disabled, Ordering::AcqRel);
+        let paused_before = self.paused.swap(paused, Ordering::AcqRel);
+        if (disabled_before, paused_before) != (disabled, paused) {
             self.signal().wake_all();
         }
     }
 
+    fn is_disabled(&self) -> bool {
+        self.disabled.load(Ordering::Acquire)
+    }
+
     fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
+        self.paused.load(Ordering::Acquire)
     }
 }
 
@@ -134,8 +142,11 @@ impl Queues for SqliteQueues {
         let _waiting = (!receive.wait.is_zero()).then(|| signal.enter());
         let attempt = receive.attempt.as_deref().map(|name| signal.attempt(name));
         let mut lead = None;
-        while !signal.is_closed() {
+        loop {
             let heard = signal.listen();
+            if signal.is_closed() || queue.is_disabled() {
+                break;
+            }
             let paused = queue.is_paused();
             if !paused {
                 match self.take(&queue, receive).await {

@@ -198,7 +198,7 @@ impl State {
             self.queues.insert(connection.id.clone(), queue);
         }
         if let (Some(queue), Role::Consumer(consumer)) = (self.queues.get(&connection.id), &connection.role) {
-            queue.pause(consumer.paused);
+            queue.set(connection.disabled, consumer.paused);
         }
         self.connections
             .insert(connection.id.clone(), Arc::clone(&connection));

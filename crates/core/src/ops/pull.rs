@@ -61,8 +61,8 @@ fn consumer_of(caller: &Caller) -> Result<(QueueKey, &Consumer), Refusal> {
 }
 
 impl Bus {
-    /// Receives up to ten messages (contract §5); none while the consumer is paused. A receive that waits already when
-    /// the consumer is paused ends as it began.
+    /// Receives up to ten messages (contract §5); none while the consumer is paused, and none any more when it is disabled
+    /// meanwhile: then a receive that waits ends at once.
     ///
     /// # Errors
     ///

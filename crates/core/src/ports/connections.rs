@@ -11,7 +11,8 @@ use crate::domain::connection::Connection;
 /// The connections. Each write is atomic with its audit entry and with the ownership of `system_id`s.
 ///
 /// A consumer's queue lives with it: once `create` came back, every message accepted from then on goes to it if its
-/// filter matches; `delete` closes and drops the queue.
+/// filter matches; `delete` closes and drops the queue. An update that disables or pauses it is seen by the receives that
+/// wait (see [`Queues::receive`](super::Queues::receive)).
 #[async_trait]
 pub trait Connections: Send + Sync {
     /// Adds one; its id is new, its workspace exists.

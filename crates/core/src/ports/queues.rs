@@ -42,6 +42,9 @@ pub struct Receive {
 pub trait Queues: Send + Sync {
     /// Receives. Empty when nothing came within the wait, or at once when the queue was closed meanwhile.
     ///
+    /// The consumer counts as it is, not as it was when the receive began: one that is disabled receives nothing, and its
+    /// receives that wait end at once with an empty list; while one is paused its receives wait, and hand out nothing.
+    ///
     /// *The same attempt again:* a receive ends an older one of the same attempt that still waits; that one answers an empty
     /// list at once. When both look at the same moment, both may get the same messages, but what one of them has hidden is
     /// never kept from the newest.

@@ -1,5 +1,7 @@
 //! Out of a queue.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rusqlite::Row;
 use storybus_core::domain::delivery::Delivery;
@@ -10,7 +12,7 @@ use storybus_protocol::id::MessageId;
 
 use super::group::{self, Group, HIDDEN, READY};
 use super::handle::Handle;
-use super::{DUE_BUDGET, REMOVAL_BUDGET, retention_cutoff};
+use super::{DUE_BUDGET, Queue, REMOVAL_BUDGET, retention_cutoff};
 use crate::error::Failure;
 use crate::reader::View;
 use crate::rows::{self, Rows as _};
@@ -80,7 +82,9 @@ impl Candidate {
 
 /// Takes up to `receive.max` messages.
 pub(crate) fn take(tx: &mut Tx<'_>, queue: i64, receive: &Receive) -> Result<Taken, Failure> {
-    if tx.registry().queue_of_id(queue).is_none() {
+    // it may have been changed since the receive looked
+    let open = |queue: Arc<Queue>| !queue.is_disabled() && !queue.is_paused();
+    if !tx.registry().queue_of_id(queue).is_some_and(open) {
         return Ok(Taken::Nothing);
     }
     let mut overdue = group::show_due(tx, queue, DUE_BUDGET)?;

@@ -94,19 +94,23 @@ impl Connections for Memory {
     }
 
     async fn update(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError> {
-        let mut state = self.lock();
-        let stored = state
-            .connections
-            .get(&connection.id)
-            .ok_or(RegistryError::NotFound)?;
-        if stored.version.checked_add(1) != Some(connection.version) {
-            return Err(RegistryError::Changed);
+        {
+            let mut state = self.lock();
+            let stored = state
+                .connections
+                .get(&connection.id)
+                .ok_or(RegistryError::NotFound)?;
+            if stored.version.checked_add(1) != Some(connection.version) {
+                return Err(RegistryError::Changed);
+            }
+            state.check_system_ids(connection)?;
+            state
+                .connections
+                .insert(connection.id.clone(), connection.clone());
+            state.audit.push(audit.clone());
         }
-        state.check_system_ids(connection)?;
-        state
-            .connections
-            .insert(connection.id.clone(), connection.clone());
-        state.audit.push(audit.clone());
+        // a consumer's receives that wait look at it
+        self.changed();
         Ok(())
     }
 

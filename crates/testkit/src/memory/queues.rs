@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use storybus_core::domain::connection::Role;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::Receive;
@@ -12,7 +13,8 @@ use super::Memory;
 use super::queue::Queue;
 
 impl Memory {
-    /// Receives what is there; and when something hidden comes back. `None`: there is no such queue.
+    /// Receives what is there; and when something hidden comes back. `None`: there is no such queue, or its consumer is
+    /// disabled.
     fn receive_now(
         &self,
         key: &QueueKey,
@@ -22,6 +24,16 @@ impl Memory {
         let mut state = self.lock();
         let first = state.number();
         state.next += 10;
+        state.queues.get(key)?;
+        let connection = state.connections.get(&key.consumer)?;
+        if connection.disabled {
+            return None;
+        }
+        if let Role::Consumer(consumer) = &connection.role
+            && consumer.paused
+        {
+            return Some((Vec::new(), None));
+        }
         let queue = state.queues.get_mut(key)?;
         let mut number = first;
         let received = queue.receive(receive, now, || {
