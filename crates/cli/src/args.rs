@@ -81,6 +81,7 @@ empty. A second signal ends it at once. It may also be killed at any instant: no
 
 Limits: 1,024 connections; a request's head 16 KiB and 100 headers, within 10 s; a body 262,144 bytes (a message 240,000), within 30 s;
 a connection may be idle for 75 s; an answer must be taken within 120 s, and some of it every 30 s; 512 receives may
-be under way at once, 16 of one consumer; 32 MiB for large bodies that are coming in.
+be under way at once, 16 of one consumer; 32 MiB for large bodies that are coming in, 64 MiB for large answers that wait to
+be taken: who has taken nothing for longest is closed.
 
 Exit codes: 0 stopped cleanly; 2 could not start: flags, directory or address; 5 the store failed while it ran.";

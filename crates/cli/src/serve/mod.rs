@@ -42,6 +42,8 @@ use crate::{logging, process};
 const CLOSING: Duration = Duration::from_secs(10);
 /// How long the answers may take that tell of a failed store.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The note of the first start, in the data directory: written only when there is a store.
+const FIRST_START: &str = "first-start.json";
 /// Threads that run requests. The store has its own, and hashing too.
 const WORKERS: usize = 2;
 
@@ -158,7 +160,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
     );
 
     let on_disk = async || store.barrier().await.map_err(anyhow::Error::from);
-    let mut first = FirstStart::open(&bus, on_disk, args.data.join("first-start.json"))?;
+    let mut first = FirstStart::open(&bus, on_disk, args.data.join(FIRST_START))?;
     let clients = first
         .run(args.demo)
         .await
@@ -219,7 +221,9 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
 /// Opens the store, on a thread that may block.
 async fn open(args: &ServeArgs, clock: Arc<SystemClock>) -> Result<Store, Failure> {
     let data: PathBuf = args.data.clone();
-    let opened = tokio::task::spawn_blocking(move || Store::open(&data, StoreOptions::new(clock))).await;
+    let mut options = StoreOptions::new(clock);
+    options.traces = vec![FIRST_START];
+    let opened = tokio::task::spawn_blocking(move || Store::open(&data, options)).await;
     let data = args.data.display();
     opened.context("opening the store broke off")?.map_err(|error| {
         let advice = match &error {

@@ -1,8 +1,11 @@
 //! The server's own answers, in the format of the bus: what is refused before, or around, the bus itself.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER,
+};
 use http::{Response, StatusCode};
+use serde::Serialize;
 use storybus_api::Outcome;
 use storybus_protocol::answer::Refused;
 use storybus_protocol::{Source, Violation, rule};
@@ -22,10 +25,21 @@ fn refusal(status: StatusCode, rule: &'static str, message: impl Into<String>) -
     let body = serde_json::to_vec(&refused).unwrap_or_default();
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut header = |name, value| {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value))
+    };
+    header(CONTENT_TYPE, "application/json");
+    header(CACHE_CONTROL, "no-store");
     Own { response, rule }
+}
+
+/// The form of RFC 6749, in which the token route alone refuses.
+#[derive(Serialize)]
+struct TokenError<'a> {
+    error: &'static str,
+    error_description: &'a str,
 }
 
 impl Own {
@@ -33,6 +47,25 @@ impl Own {
         self.response
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
+        self
+    }
+
+    /// The same in the form of the token route.
+    pub(super) fn of_token(mut self) -> Self {
+        let error = match self.response.status() {
+            StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
+            StatusCode::INTERNAL_SERVER_ERROR => "server_error",
+            _ => "invalid_request",
+        };
+        let refused: Option<Refused> = serde_json::from_slice(self.response.body()).ok();
+        let message = refused.and_then(|refused| refused.violations.into_iter().next());
+        let error_description = &message.map(|violation| violation.message).unwrap_or_default();
+        let body = TokenError {
+            error,
+            error_description,
+        };
+        *self.response.body_mut() = Bytes::from(serde_json::to_vec(&body).unwrap_or_default());
+        self.rule = error;
         self
     }
 
@@ -69,6 +102,16 @@ pub(super) fn unreadable(status: StatusCode) -> Own {
         _ => "this is not an HTTP/1.1 request that the bus can read: see RFC 9112",
     };
     refusal(status, rule::REQUEST_INVALID, message).close()
+}
+
+/// A request that does not say whom it is for, or says so more than once.
+pub(super) fn no_host() -> Own {
+    refusal(
+        StatusCode::BAD_REQUEST,
+        rule::REQUEST_INVALID,
+        "a request has one Host header, no fewer and no more (RFC 9112, section 3.2); nothing was done",
+    )
+    .close()
 }
 
 /// A head that did not come in time.
@@ -110,6 +153,16 @@ pub(super) fn no_room_for_body() -> Own {
     )
     .after(1)
     .close()
+}
+
+/// No memory for one more large answer.
+pub(super) fn no_room_for_answer() -> Own {
+    refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        rule::BUS_UNAVAILABLE,
+        "too many large answers wait to be taken by their clients: send the same request again, a receive with the same attempt",
+    )
+    .after(1)
 }
 
 /// No room for one more connection.

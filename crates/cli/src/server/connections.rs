@@ -96,6 +96,14 @@ impl Connections {
         true
     }
 
+    /// Closes this connection.
+    pub(super) fn close(&self, watch: &Arc<Watch>) {
+        let open = self.open();
+        if let Some((_, task)) = open.by_number.values().find(|(one, _)| Arc::ptr_eq(one, watch)) {
+            task.abort();
+        }
+    }
+
     /// Runs a connection as a task.
     pub(super) fn spawn(
         self: &Arc<Self>,

@@ -19,6 +19,9 @@ pub struct Limits {
     pub body_time: Duration,
     /// Memory for all bodies that are being read, beyond the first 8 KiB of each: 32 MiB, else `503`.
     pub bodies_bytes: usize,
+    /// Memory for all answers that wait to be taken by their clients, those of up to 16 KiB aside: 64 MiB. One more closes the
+    /// connections whose clients have taken nothing for longest, and for at least a second; else it is `503`.
+    pub answers_bytes: usize,
     /// How long a connection may be idle between two requests: 75 s.
     pub idle_time: Duration,
     /// How long a client may take nothing of an answer: 30 s.
@@ -37,6 +40,8 @@ pub struct Limits {
 
 /// How much of each body is read without asking whether there is memory for all.
 pub(super) const FREE_BODY: usize = 8 * 1024;
+/// Answers up to this size need no share of the memory for answers.
+pub(super) const FREE_ANSWER: usize = 16 * 1024;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -47,6 +52,7 @@ impl Default for Limits {
             body_bytes: 262_144,
             body_time: Duration::from_secs(30),
             bodies_bytes: 32 * 1024 * 1024,
+            answers_bytes: 64 * 1024 * 1024,
             idle_time: Duration::from_secs(75),
             write_stall: Duration::from_secs(30),
             write_time: Duration::from_secs(120),

@@ -9,6 +9,7 @@
 //! - At the end ([`Server::stop`]) the listener closes, idle connections close, running requests finish.
 
 mod answer;
+mod answers;
 mod body;
 mod connection;
 mod connections;
@@ -104,6 +105,7 @@ impl Server {
                 limits.receives_of_consumer,
             )),
             room: body::BodyRoom::new(limits.bodies_bytes),
+            answers: Arc::new(answers::AnswerRoom::new(limits.answers_bytes)),
             proxies,
             log: log::RequestLog::default(),
             working: tally::Tally::default(),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use http::{Method, Uri};
 
 /// The receives that are under way.
@@ -85,27 +84,6 @@ pub(super) fn receiver<'a>(method: &Method, uri: &'a Uri) -> Option<&'a str> {
     (!tenant.contains('/') && !consumer.contains('/')).then_some(consumer)
 }
 
-/// An answer that keeps its receive's place until it is written.
-pub(super) struct Held {
-    answer: Bytes,
-    _place: Receive,
-}
-
-impl Held {
-    pub(super) fn new(answer: Bytes, place: Receive) -> Self {
-        Self {
-            answer,
-            _place: place,
-        }
-    }
-}
-
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.answer
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,17 +122,5 @@ mod tests {
         ] {
             assert_eq!(of(Method::GET, uri), None, "{uri}");
         }
-    }
-
-    #[test]
-    fn a_place_is_kept_until_the_answer_is_written() {
-        let receives = Arc::new(Receives::new(3, 2));
-        let place = receives.enter("c1").unwrap();
-        let mut answer = Bytes::from_owner(Held::new(Bytes::from("12345678"), place));
-        let part = answer.split_to(4);
-        drop(answer);
-        assert_eq!((receives.count(), &part[..]), (1, &b"1234"[..]));
-        drop(part);
-        assert_eq!(receives.count(), 0);
     }
 }

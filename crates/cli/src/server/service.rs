@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use storybus_api::{Body, MAX_BODY, Outcome};
@@ -19,11 +19,12 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use super::answer::{self, Own};
+use super::answers::{AnswerRoom, keeping};
 use super::body::{self, BodyRoom, Read, Unread};
 use super::connections::Connections;
-use super::limits::Limits;
+use super::limits::{FREE_ANSWER, Limits};
 use super::log::RequestLog;
-use super::receives::{Held, Receives, receiver};
+use super::receives::{Receives, receiver};
 use super::tally::Tally;
 use super::watch::Watch;
 use super::{Backend, Broken};
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     pub(super) connections: Arc<Connections>,
     pub(super) receives: Arc<Receives>,
     pub(super) room: BodyRoom,
+    pub(super) answers: Arc<AnswerRoom>,
     pub(super) proxies: Vec<IpAddr>,
     pub(super) log: RequestLog,
     /// Held by every request that is being worked on, whether or not its client is still there.
@@ -85,7 +87,7 @@ impl Shared {
     async fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        watch: &Watch,
+        watch: &Arc<Watch>,
         peer: SocketAddr,
     ) -> Response<Bytes> {
         let began = Instant::now();
@@ -96,6 +98,10 @@ impl Shared {
         });
         let method = head.method.clone();
         let mut response = match head.uri.path() {
+            _ if !names_its_host(&head) => {
+                watch.leave_unread();
+                own(answer::no_host(), is_token(&head))
+            }
             "/healthz" => {
                 watch.work(false);
                 self.health(&head).await
@@ -109,6 +115,7 @@ impl Shared {
                 self.bus(head, incoming, source, watch).await
             }
         };
+        response = self.within_room(response, watch);
         let outcome = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
         // How fast its client sent the request is not the bus's doing.
         let took = response
@@ -130,7 +137,7 @@ impl Shared {
         source: String,
         watch: &Watch,
     ) -> Response<Bytes> {
-        let mut closes = false;
+        let (mut closes, token) = (false, is_token(&head));
         let (body, share) = match body::read(incoming, &self.room, &self.limits).await {
             Ok(Read::Complete(body, share)) if body.len() <= MAX_BODY => (Body::Complete(body), share),
             // Read to its end, so the connection can go on.
@@ -142,12 +149,12 @@ impl Shared {
             }
             Err(unread) => {
                 watch.leave_unread();
-                let own = match unread {
+                let refused = match unread {
                     Unread::Slow => answer::slow_body(),
                     Unread::Broken => answer::broken_body(),
                     Unread::NoRoom => answer::no_room_for_body(),
                 };
-                return own.into_response();
+                return own(refused, token);
             }
         };
         let began = Instant::now();
@@ -161,9 +168,9 @@ impl Shared {
         let task = tokio::spawn(async move {
             let _held = held;
             let response = this.backend.handle(Request::from_parts(head, body), source).await;
-            let response = this.durable(response).await;
+            let response = this.durable(response, token).await;
             match place {
-                Some(place) => response.map(|answer| Bytes::from_owner(Held::new(answer, place))),
+                Some(place) => response.map(|answer| keeping(answer, place)),
                 None => response,
             }
         });
@@ -175,7 +182,7 @@ impl Shared {
         } else {
             task.await
         };
-        let mut response = done.unwrap_or_else(|error| self.panicked(&error));
+        let mut response = done.unwrap_or_else(|error| self.panicked(&error, token));
         response.extensions_mut().insert(Worked(began.elapsed()));
         if closes {
             response
@@ -186,23 +193,43 @@ impl Shared {
     }
 
     /// Holds an answer back until everything that it may tell of is on disk.
-    async fn durable(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+    async fn durable(&self, mut response: Response<Bytes>, token: bool) -> Response<Bytes> {
         match self.backend.durable().await {
             Ok(()) => response,
             Err(reason) => {
                 let _ = self.broken.try_send(reason);
                 let request = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
-                answer::unavailable().into_response_to(request)
+                let failed = answer::unavailable();
+                if token { failed.of_token() } else { failed }.into_response_to(request)
             }
         }
     }
 
-    fn panicked(&self, error: &JoinError) -> Response<Bytes> {
+    /// A large answer with its share of the memory, which it keeps until it is written; or why it cannot be given.
+    fn within_room(&self, mut response: Response<Bytes>, watch: &Arc<Watch>) -> Response<Bytes> {
+        let bytes = response.body().len();
+        if bytes <= FREE_ANSWER {
+            return response;
+        }
+        let share = self.answers.take(bytes, watch, |stalled| {
+            self.connections.close(stalled);
+            self.metrics.connections_evicted.inc();
+        });
+        match share {
+            Some(share) => response.map(|answer| keeping(answer, share)),
+            None => {
+                let request = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
+                answer::no_room_for_answer().into_response_to(request)
+            }
+        }
+    }
+
+    fn panicked(&self, error: &JoinError, token: bool) -> Response<Bytes> {
         if error.is_panic() {
             // The panic hook has logged where.
             self.metrics.panics.inc();
         }
-        answer::internal().into_response()
+        own(answer::internal(), token)
     }
 
     async fn health(&self, head: &Parts) -> Response<Bytes> {
@@ -270,6 +297,24 @@ fn bucket(address: IpAddr) -> String {
             format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
         }
     }
+}
+
+/// Whether the request names its host as RFC 9112 wants it (section 3.2).
+fn names_its_host(head: &Parts) -> bool {
+    match head.headers.get_all(HOST).iter().count() {
+        0 => head.version != Version::HTTP_11,
+        1 => true,
+        _ => false,
+    }
+}
+
+/// Whether the answer has the form of the token route.
+fn is_token(head: &Parts) -> bool {
+    head.method == Method::POST && head.uri.path() == "/v1/oauth/token"
+}
+
+fn own(own: Own, token: bool) -> Response<Bytes> {
+    if token { own.of_token() } else { own }.into_response()
 }
 
 fn only_get(head: &Parts) -> Option<Own> {

@@ -38,8 +38,8 @@ struct State {
     phase: Phase,
     /// When the phase began.
     since: Instant,
-    /// When the client last took a part of an answer.
-    taken: Instant,
+    /// While an answer is not all out: when the client last took a part of it.
+    taken: Option<Instant>,
     /// How many answers have gone out.
     answered: u64,
     /// Whether the client may still be sending what nobody wants: then the end needs time.
@@ -71,7 +71,7 @@ impl Watch {
         let state = State {
             phase: Phase::Idle,
             since: now,
-            taken: now,
+            taken: None,
             answered: 0,
             unread: false,
         };
@@ -89,7 +89,6 @@ impl Watch {
         let mut state = self.state();
         state.phase = phase;
         state.since = Instant::now();
-        state.taken = state.since;
     }
 
     /// Bytes came.
@@ -114,6 +113,10 @@ impl Watch {
     /// An answer is ready.
     pub(super) fn answer(&self) {
         self.enter(Phase::Answer { begun: false });
+        let mut state = self.state();
+        // The one before may not be out yet: a client can send requests without reading.
+        let since = state.since;
+        state.taken.get_or_insert(since);
     }
 
     /// A part of it went out.
@@ -121,18 +124,26 @@ impl Watch {
         let mut state = self.state();
         if let Phase::Answer { begun } = &mut state.phase {
             *begun = true;
-            state.taken = Instant::now();
         }
+        state.taken = state.taken.map(|_| Instant::now());
     }
 
     /// Nothing is left to write.
     pub(super) fn flushed(&self) {
         let mut state = self.state();
+        if state.phase != (Phase::Answer { begun: false }) {
+            state.taken = None;
+        }
         if state.phase == (Phase::Answer { begun: true }) {
             state.phase = Phase::Idle;
             state.since = Instant::now();
             state.answered += 1;
         }
+    }
+
+    /// Since when the client has taken nothing of an answer that it should take.
+    pub(super) fn stalled_since(&self) -> Option<Instant> {
+        self.state().taken
     }
 
     /// The body was not read to its end.
@@ -167,12 +178,14 @@ impl Watch {
     /// Until when the connection may go on like this.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let state = self.state();
+        let stalled = state.taken.map(|taken| taken + self.limits.write_stall);
         match state.phase {
             Phase::Idle => Some(state.since + self.limits.idle_time),
             Phase::Head => Some(state.since + self.limits.head_time),
-            Phase::Body | Phase::Work { .. } => None,
+            Phase::Body | Phase::Work { .. } => stalled,
             Phase::Answer { .. } => {
-                Some((state.since + self.limits.write_time).min(state.taken + self.limits.write_stall))
+                let end = state.since + self.limits.write_time;
+                Some(stalled.map_or(end, |stalled| stalled.min(end)))
             }
             Phase::Linger => Some(state.since + self.limits.linger),
         }
@@ -238,6 +251,24 @@ mod tests {
         );
         watch.flushed();
         assert_eq!(watch.deadline(), Some(Instant::now() + limits.idle_time));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_again_without_reading_gets_no_more_time() {
+        let limits = Limits::default();
+        let watch = Watch::new(limits.clone());
+        watch.body();
+        watch.answer();
+        let stalled = Some(Instant::now() + limits.write_stall);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        for step in [Watch::body, Watch::answer, Watch::body] {
+            step(&watch);
+            assert_eq!(watch.deadline(), stalled);
+        }
+        watch.took();
+        assert_eq!(watch.deadline(), Some(Instant::now() + limits.write_stall));
+        watch.flushed();
+        assert_eq!((watch.deadline(), watch.stalled_since()), (None, None));
     }
 
     #[tokio::test(start_paused = true)]

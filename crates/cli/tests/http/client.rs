@@ -27,6 +27,7 @@ impl Answer {
     pub(crate) fn rule(&self) -> String {
         let body: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
         assert_eq!(body["accepted"], false, "{self:?}");
+        assert!(self.head.contains("cache-control: no-store"), "{self:?}");
         body["violations"][0]["rule"]
             .as_str()
             .unwrap_or_default()

@@ -40,6 +40,49 @@ async fn garbage_is_refused_in_the_bus_s_own_format() {
 }
 
 #[tokio::test]
+async fn a_request_names_one_host() {
+    for unnamed in [
+        "GET /x HTTP/1.1\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n",
+        "GET /x HTTP/1.0\r\nhost: a\r\nhost: a\r\n\r\n",
+        "POST /x HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc",
+    ] {
+        let (answer, closed) = answer_to(unnamed).await;
+        let answer = answer.unwrap();
+        assert_eq!((answer.status, answer.rule().as_str()), (400, "request.invalid"));
+        assert!(answer.body.contains("Host") && closed, "{unnamed:?}: {answer:?}");
+        assert!(answer.head.contains("cache-control: no-store"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_token_route_refuses_in_its_own_form() {
+    for (status, request) in [
+        (400, "POST /v1/oauth/token HTTP/1.1\r\n\r\n"),
+        (
+            400,
+            "POST /v1/oauth/token HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        ),
+        (
+            408,
+            "POST /v1/oauth/token HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\ngrant",
+        ),
+    ] {
+        let (answer, closed) = answer_to(request).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(
+            answer
+                .body
+                .starts_with("{\"error\":\"invalid_request\",\"error_description\":\"")
+                && answer.head.contains("cache-control: no-store")
+                && closed,
+            "{answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_body_has_one_length() {
     for smuggled in [
         "POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ncontent-length: 30\r\n\r\nabcd",

@@ -105,6 +105,59 @@ async fn who_does_not_read_is_given_up() {
 }
 
 #[tokio::test]
+async fn answers_that_nobody_takes_give_way() {
+    let patient = Limits {
+        answers_bytes: 30 << 20,
+        idle_time: Duration::from_secs(60),
+        write_stall: Duration::from_secs(60),
+        write_time: Duration::from_secs(60),
+        ..short()
+    };
+    let bus = Running::start(patient).await;
+    let ask = "GET /big HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(bus.address).await;
+        client.send(ask).await;
+        clients.push(client);
+    }
+    pause(200).await;
+    let mut late = Client::connect(bus.address).await;
+    let answer = late.get("/big").await.unwrap();
+    assert_eq!((answer.status, answer.rule().as_str()), (503, "bus.unavailable"));
+    assert!(answer.head.contains("retry-after: 1"), "{}", answer.head);
+    assert_eq!(
+        late.get("/small").await.unwrap().body,
+        "ok",
+        "small ones are free"
+    );
+    pause(1200).await;
+    assert_eq!(late.get("/big").await.unwrap().body.len(), 8 << 20);
+    assert_eq!(bus.metrics.connections_evicted.get(), 1);
+    assert!(clients[0].is_closed().await, "the first was stalled longest");
+    for client in &mut clients[1..] {
+        assert_eq!(client.answer().await.unwrap().body.len(), 8 << 20);
+    }
+}
+
+#[tokio::test]
+async fn who_asks_again_and_does_not_read_is_given_up() {
+    let bus = Running::start(short()).await;
+    let mut client = Client::connect(bus.address).await;
+    client
+        .send("GET /big HTTP/1.1\r\nhost: x\r\n\r\nGET /big HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await;
+    pause(1000).await;
+    let page = Client::connect(bus.address)
+        .await
+        .get("/metrics")
+        .await
+        .unwrap()
+        .body;
+    assert!(page.contains("storybus_connections 1\n"), "{page}");
+}
+
+#[tokio::test]
 async fn connections_are_bounded_and_a_client_at_work_keeps_its_own() {
     let bus = Running::start(Limits {
         connections: 20,

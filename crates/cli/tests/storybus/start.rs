@@ -137,6 +137,29 @@ fn one_process_has_the_directory() {
 }
 
 #[test]
+fn a_directory_that_has_lost_its_database_is_not_begun_anew() {
+    let home = Home::new();
+    assert!(home.serve().stop().success());
+    let database = home.path("data").join("bus.db");
+    let kept = home.path("kept.db");
+    std::fs::rename(&database, &kept).unwrap();
+    let refused = home
+        .serve_command(&[])
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        told.contains("bus.db is missing") && told.contains("first-start.json"),
+        "{told}"
+    );
+    assert!(!database.exists());
+    std::fs::rename(&kept, &database).unwrap();
+    assert!(home.serve().stop().success());
+}
+
+#[test]
 fn what_cannot_be_used_is_told_in_words() {
     let home = Home::new();
     let bus = home.serve();
