@@ -132,7 +132,10 @@ mod tests {
     fn the_documentation_names_every_rule() {
         let text = include_str!("../../../docs/http-api.md");
         for id in ALL {
-            assert!(text.contains(&format!("`{id}`")), "docs/http-api.md does not name {id}");
+            assert!(
+                text.contains(&format!("`{id}`")),
+                "docs/http-api.md does not name {id}"
+            );
         }
     }
 
