@@ -38,7 +38,8 @@ pub struct ServeArgs {
         long,
         value_name = "ADDR",
         env = "STORYBUS_ADDR",
-        default_value = "127.0.0.1:8787"
+        default_value = "127.0.0.1:8787",
+        value_parser = parse_addr
     )]
     pub addr: SocketAddr,
     /// The directory of the bus's data; made if it is not there
@@ -56,6 +57,10 @@ pub struct ServeArgs {
     /// Also make a workspace, a producer and a consumer to try the bus with, once, and print how
     #[arg(long)]
     pub demo: bool,
+    /// Make one more operator and hand out its credentials as the operator's: for when the last operator's secret is lost. Put
+    /// the file away: a later start with the same file writes it without the secrets
+    #[arg(long)]
+    pub new_operator: bool,
     /// How long a publish may be under way before a retry takes over; for tests
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub in_flight_seconds: u64,
@@ -73,6 +78,10 @@ pub struct ServeArgs {
     #[cfg(feature = "faults")]
     #[arg(long)]
     pub faults: bool,
+}
+
+fn parse_addr(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "give IP:PORT, such as 127.0.0.1:8787")
 }
 
 const SERVE_HELP: &str = "The bus speaks plain HTTP/1.1; put a proxy with TLS before it. /healthz and /metrics stand beside /v1.

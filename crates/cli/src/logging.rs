@@ -23,11 +23,24 @@ pub enum LogFormat {
 pub struct LogArgs {
     /// What is logged: error, warn, info, debug, trace, or by module such as `info,storybus_cli=debug`. At `debug` there is
     /// a line for each request
-    #[arg(long, value_name = "LEVEL", env = "STORYBUS_LOG", default_value = "info")]
+    #[arg(long, value_name = "LEVEL", env = "STORYBUS_LOG", default_value = "info", value_parser = parse_targets)]
     pub log: Targets,
     /// How log lines look [default: human on a terminal, json otherwise]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+}
+
+/// A word alone is a level: else a misspelt one would be taken for a module, and nothing would be logged.
+fn parse_targets(text: &str) -> Result<Targets, String> {
+    let unknown = text
+        .split(',')
+        .find(|part| !part.contains('=') && part.trim().parse::<LevelFilter>().is_err());
+    if let Some(word) = unknown {
+        return Err(format!(
+            "{word:?} is no level: error, warn, info, debug, trace or off, or by module such as info,storybus_cli=debug"
+        ));
+    }
+    text.parse::<Targets>().map_err(|error| error.to_string())
 }
 
 /// Starts logging. Secrets, tokens, payloads, headers and queries are never logged, at any level.

@@ -13,21 +13,45 @@ const PRIVATE_DIR: u32 = 0o700;
 /// Puts a file in place atomically, mode 600: a reader sees the old content or the new, and so does the next start after
 /// the power went at any instant.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = folder_of(path);
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"))?;
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = folder.join(temporary);
+    if path.file_name().is_none() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not the name of a file",
+        ));
+    }
+    let temporary = temporary_of(path);
     let written = write_new(&temporary, content).and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
         // The error that counts is the first one.
         let _ = fs::remove_file(&temporary);
         return Err(error);
     }
-    File::open(folder)?.sync_all()
+    File::open(folder_of(path))?.sync_all()
+}
+
+/// Whether [`write`] could put a file there: nothing but a regular file is replaced, and the folder takes new files. Leaves
+/// everything as it is.
+pub fn check(path: &Path) -> io::Result<()> {
+    let invalid = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if path.file_name().is_none() {
+        return invalid("not the name of a file");
+    }
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return invalid("it is there and no regular file"),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let probe = temporary_of(path);
+    write_new(&probe, b"")?;
+    fs::remove_file(&probe)
+}
+
+/// Where the content of a file is written before it takes the file's place.
+fn temporary_of(path: &Path) -> PathBuf {
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(path.file_name().unwrap_or_default());
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    folder_of(path).join(temporary)
 }
 
 fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {

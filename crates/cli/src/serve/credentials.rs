@@ -86,6 +86,13 @@ impl Clients {
         shut
     }
 
+    /// Whether `before` has a secret of one of these clients that is not among these.
+    fn lacks_secrets_of(&self, before: &Self) -> bool {
+        let mut with = self.clone();
+        with.keep_secrets_of(before);
+        with != *self
+    }
+
     /// Takes over secrets that are known from before, of the same clients.
     fn keep_secrets_of(&mut self, before: &Self) {
         for (client, known) in self.each_mut().into_iter().zip(before.each()) {
@@ -133,11 +140,15 @@ impl Handover {
             base_url: base_url.to_owned(),
             clients: clients.clone(),
         };
-        let mut before = None;
-        if let Self::Own(path) = self {
-            before = read(path).unwrap_or_default();
-            if let Some(before) = &before {
-                credentials.clients.keep_secrets_of(&before.clients);
+        let before = read(self.path()).unwrap_or_default();
+        if let Some(before) = &before {
+            match self {
+                Self::Own(_) => credentials.clients.keep_secrets_of(&before.clients),
+                Self::Given(path) if clients.lacks_secrets_of(&before.clients) => tracing::warn!(
+                    file = %path.display(),
+                    "the credentials file held secrets that are handed out only once; it is written without them now. New ones: POST \u{2026}/secrets as an operator, or --new-operator"
+                ),
+                Self::Given(_) => {}
             }
         }
         if before.as_ref() != Some(&credentials) {

@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 use storybus_core::Bus;
 use storybus_core::domain::connection::{Connection, MAX_SECRETS, Role};
 use storybus_core::domain::refusal::{Refusal, RefusalKind};
-use storybus_core::ops::admin::{Actor, ConnectionPath, ConsumerMembers, ProducerMembers, TenantMembers};
+use storybus_core::ops::admin::{
+    Actor, ConnectionPath, ConsumerMembers, OperatorMembers, ProducerMembers, TenantMembers,
+};
 use storybus_protocol::rule;
 
 use super::credentials::{Client, Clients};
@@ -31,6 +33,7 @@ const DEMO_WORKSPACE: &str = "demo";
 const DEMO_PRODUCER: &str = "demo producer";
 const DEMO_CONSUMER: &str = "demo consumer";
 const FIRST_OPERATOR: &str = "first operator";
+const NEW_OPERATOR: &str = "operator made with --new-operator";
 /// How many entries of a list are looked through.
 const PAGE: usize = 1000;
 
@@ -99,8 +102,11 @@ impl<'a, B: AsyncFn() -> Result<()>> FirstStart<'a, B> {
     }
 
     /// Creates what is missing. Returns the clients, with the secrets that are still to be handed out.
-    pub(super) async fn run(&mut self, demo: bool) -> Result<Clients> {
+    pub(super) async fn run(&mut self, demo: bool, new_operator: bool) -> Result<Clients> {
         self.operator().await.context("cannot make the first operator")?;
+        if new_operator {
+            self.new_operator().await.context("cannot make a new operator")?;
+        }
         if demo {
             self.demo().await.context("cannot make the demo's clients")?;
         }
@@ -170,6 +176,31 @@ impl<'a, B: AsyncFn() -> Result<()>> FirstStart<'a, B> {
             }
         };
         self.note.clients.operator = Some(client);
+        self.save().await
+    }
+
+    /// One more operator, unless this start hands one out anyway. Were the process to end before the note of it, there would
+    /// be an operator whose secret nobody has, which the next start with the flag leaves to the operators to delete.
+    async fn new_operator(&mut self) -> Result<()> {
+        if self
+            .note
+            .clients
+            .operator
+            .as_ref()
+            .is_some_and(|o| o.client_secret.is_some())
+        {
+            return Ok(());
+        }
+        let members = OperatorMembers {
+            name: Some(NEW_OPERATOR.to_owned()),
+            ..OperatorMembers::default()
+        };
+        let issued = self
+            .bus
+            .operator_create(&Actor::bus(), &members)
+            .await
+            .map_err(said)?;
+        self.note.clients.operator = Some(with_secret(&issued.connection, issued.secret.secret));
         self.save().await
     }
 

@@ -1,24 +1,13 @@
 //! What is printed for a newcomer: where the bus is, and what to try next.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::Random;
 
-use super::credentials::Credentials;
+use super::credentials::{Client, Credentials};
 use super::first_start::DEMO_SYSTEM;
-
-/// Who reads it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// A person at a terminal, who may see secrets.
-    Terminal,
-    /// A file or a service manager's log, which may not hold secrets.
-    Log,
-}
 
 /// A version 4 UUID.
 fn uuid(random: &dyn Random) -> String {
@@ -66,95 +55,79 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// This program as it was called, if that was by a path; else by its name.
+/// This program as it was called, if that was by a path; else where it is.
 pub(super) fn program() -> String {
-    let called = std::env::args_os()
-        .next()
-        .map(std::path::PathBuf::from)
-        .unwrap_or_default();
+    let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     if called.components().count() > 1 {
-        quoted(&called)
-    } else {
-        "storybus".to_owned()
+        return quoted(&called);
     }
+    std::env::current_exe().map_or_else(|_| "storybus".to_owned(), |path| quoted(&path))
 }
 
-/// What `serve --demo` prints; `program` is how to call this one.
+/// What `serve --demo` prints; `program` is how to call this one. No secret: they are in the file.
 pub(super) fn demo(
     program: &str,
     credentials: &Credentials,
     file: &Path,
-    reader: Reader,
     random: &dyn Random,
     now: Millis,
 ) -> String {
     let (url, file) = (&credentials.base_url, quoted(file));
     let clients = &credentials.clients;
-    let mut text = format!("storybus is at {url}\n");
-    let _ = writeln!(text, "Credentials: {file} (only you can read it)");
-    let shown = |client: &Option<super::credentials::Client>| {
-        let client = client.as_ref()?;
-        let secret = client
-            .client_secret
-            .as_deref()
-            .filter(|_| reader == Reader::Terminal)?;
-        Some((client.client_id.clone(), secret.to_owned()))
-    };
+    let mut text = format!("storybus is at {url}\nCredentials: {file} (only you can read it)\n");
     for (name, client) in [
         ("operator", &clients.operator),
         ("producer", &clients.producer),
         ("consumer", &clients.consumer),
     ] {
-        match (shown(client), client) {
-            (Some((id, secret)), _) => {
-                let _ = writeln!(text, "  {name}  {id}  secret {secret}");
-            }
-            (None, Some(client)) => {
-                let _ = writeln!(text, "  {name}  {}", client.client_id);
-            }
-            (None, None) => {}
+        if let Some(client) = client {
+            let _ = writeln!(text, "  {name}  {}", client.client_id);
         }
     }
-    if let Some(tenant) = &clients.tenant {
-        let _ = writeln!(
-            text,
-            "  workspace {tenant}; the producer speaks for the system_id {DEMO_SYSTEM}"
-        );
-    }
-    let message = sample(random, now);
-    let _ = write!(
+    let tenant = clients.tenant.as_deref().unwrap_or_default();
+    let _ = writeln!(
         text,
-        "\nPublish a message and pull it, in another terminal in this directory:\n\n\
-         cat > hello.json <<'END'\n{message}\nEND\n\
-         {program} publish --credentials-file {file} hello.json\n\
-         {program} pull --credentials-file {file} --follow\n"
+        "  workspace {tenant}; the producer speaks for the system_id {DEMO_SYSTEM}\n"
     );
-    let basic = match shown(&clients.producer) {
-        Some((id, secret)) => format!(
-            "-H 'Authorization: Basic {}'",
-            STANDARD.encode(format!("{id}:{secret}"))
-        ),
-        None => "-u \"$CLIENT_ID:$CLIENT_SECRET\"".to_owned(),
+    let ready = |client: &Option<Client>| client.as_ref().is_some_and(|c| c.client_secret.is_some());
+    text += &if ready(&clients.producer) && ready(&clients.consumer) {
+        first_steps(program, url, &file, &sample(random, now))
+    } else {
+        without_secrets(url, tenant)
     };
-    let _ = write!(
-        text,
-        "\nThe same publish with curl{}:\n\n\
-         TOKEN=$(curl -s {basic} -d grant_type=client_credentials {url}oauth/token | sed 's/.*\"access_token\":\"\\([^\"]*\\)\".*/\\1/')\n\
-         curl -i -H \"Authorization: Bearer $TOKEN\" --data-binary @hello.json {url}jwt/messages\n\n\
-         Ctrl-C stops the bus; what it has accepted is kept.\n",
-        if shown(&clients.producer).is_some() {
-            ""
-        } else {
-            " (the producer's id and secret are in the credentials file)"
-        },
-    );
-    text
+    text + "\nCtrl-C stops the bus; what it has accepted is kept.\n"
+}
+
+fn first_steps(program: &str, url: &str, file: &str, message: &str) -> String {
+    format!(
+        r#"Publish a message and pull it, in another terminal in this directory:
+
+cat > hello.json <<'END'
+{message}
+END
+{program} publish --credentials-file {file} hello.json
+{program} pull --credentials-file {file} --follow
+
+The same publish with curl:
+
+field() {{ python3 -c "import json, sys; print(json.load(open(sys.argv[1]))['producer']['$1'])" {file}; }}
+TOKEN=$(curl -s -u "$(field client_id):$(field client_secret)" -d grant_type=client_credentials {url}oauth/token |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+curl -i -H "Authorization: Bearer $TOKEN" --data-binary @hello.json {url}jwt/messages
+"#
+    )
+}
+
+fn without_secrets(url: &str, tenant: &str) -> String {
+    format!(
+        "The secrets of these clients were handed out on the first start; the bus itself has only hashes of them. To get new ones, as an operator:\n\n           POST {url}admin/tenants/{tenant}/producers/p\u{2026}/secrets\n           POST {url}admin/tenants/{tenant}/consumers/c\u{2026}/secrets\n\n         If the operators' secrets are lost, too: start the bus with --new-operator.\n"
+    )
 }
 
 /// What `serve` prints without `--demo`, on a start that made secrets.
 pub(super) fn first(credentials: &Credentials, file: &Path) -> String {
     format!(
-        "storybus is at {}\nThe first operator's credentials are in {} (only you can read it); keep them safe.\n",
+        "storybus is at {}\nThe operator's credentials are in {} (only you can read it); keep them safe.\n",
         credentials.base_url,
         quoted(file)
     )
@@ -162,7 +135,7 @@ pub(super) fn first(credentials: &Credentials, file: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::credentials::{Client, Clients};
+    use super::super::credentials::Clients;
     use super::*;
     use crate::ports::OsRandom;
 
@@ -185,31 +158,41 @@ mod tests {
         }
     }
 
+    fn said(credentials: &Credentials) -> String {
+        let file = Path::new("storybus-data/credentials.json");
+        demo(
+            "bin/storybus",
+            credentials,
+            file,
+            &OsRandom,
+            Millis(1_800_000_000_000),
+        )
+    }
+
     #[test]
-    fn a_terminal_shows_secrets_and_a_log_does_not() {
-        let text = |reader| {
-            demo(
-                "storybus",
-                &credentials(),
-                Path::new("storybus-data/credentials.json"),
-                reader,
-                &OsRandom,
-                Millis(1_800_000_000_000),
-            )
-        };
-        let terminal = text(Reader::Terminal);
+    fn the_commands_work_as_they_stand_and_no_secret_is_shown() {
+        let text = said(&credentials());
         for part in [
-            "secret p1-hush",
-            "storybus publish --credentials-file storybus-data/credentials.json hello.json",
+            "bin/storybus publish --credentials-file storybus-data/credentials.json hello.json",
+            "  producer  p1\n",
             "w1",
+            "['$1'])\" storybus-data/credentials.json; }",
         ] {
-            assert!(terminal.contains(part), "{terminal}");
+            assert!(text.contains(part), "{text}");
         }
-        let log = text(Reader::Log);
+        assert!(!text.contains("hush"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_work_is_not_proposed() {
+        let mut credentials = credentials();
+        credentials.clients = credentials.clients.shut();
+        let text = said(&credentials);
         assert!(
-            !log.contains("hush") && !log.contains("Basic ") && log.contains("p1"),
-            "{log}"
+            text.contains("/admin/tenants/w1/producers/") && text.contains("--new-operator"),
+            "{text}"
         );
+        assert!(!text.contains("curl") && !text.contains("hello.json"), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `storybus serve`: the bus on one machine.
 //!
-//! A start goes from what can fail without a trace to what cannot be taken back: open the directory (one process has it),
-//! bind the address, read or make the keys, make the first clients, serve, hand the credentials over.
+//! A start goes from what can fail without a trace to what cannot be taken back: look whether the credentials file can be
+//! written, bind the address, open the directory (one process has it), read or make the keys, make the first clients, serve, hand the credentials over.
 
 mod backend;
 mod counted;
@@ -11,9 +11,9 @@ mod faults;
 mod first_start;
 mod hello;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use crate::exit::{self, Failure};
 use crate::metrics::Metrics;
 use crate::ports::{Argon2Hasher, FileKeys, MemoryRates, OsRandom, SystemClock};
 use crate::server::{Limits, Server, Stopped};
-use crate::{logging, process};
+use crate::{logging, private_file, process};
 
 /// How long the store may take to close.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -122,13 +122,16 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
             "the system allows fewer open files than there may be connections"
         );
     }
-    let clock = Arc::new(SystemClock::new());
-    let store = open(args, clock.clone()).await?;
-    clock.not_before(store.last_time());
+    if let Some(file) = &args.credentials_file {
+        writable(file, &args.data)?;
+    }
     let listener = TcpListener::bind(args.addr)
         .await
         .map_err(|error| unbound(args.addr, &error))?;
     let address = listener.local_addr().context("cannot tell the address")?;
+    let clock = Arc::new(SystemClock::new());
+    let store = open(args, clock.clone()).await?;
+    clock.not_before(store.last_time());
     let keys =
         FileKeys::open(args.data.join("keys.json")).map_err(|error| Failure::new(exit::UNUSABLE, error))?;
 
@@ -160,9 +163,10 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
     );
 
     let on_disk = async || store.barrier().await.map_err(anyhow::Error::from);
-    let mut first = FirstStart::open(&bus, on_disk, args.data.join(FIRST_START))?;
+    let mut first = FirstStart::open(&bus, on_disk, args.data.join(FIRST_START))
+        .map_err(|error| Failure::new(exit::UNUSABLE, error))?;
     let clients = first
-        .run(args.demo)
+        .run(args.demo, args.new_operator)
         .await
         .map_err(|error| Failure::new(exit::UNUSABLE, error))?;
     store.barrier().await.context("the disk failed")?;
@@ -192,17 +196,11 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
         .write(&base_url, &clients)
         .map_err(|error| Failure::new(exit::UNUSABLE, error))?;
     first.done().await?;
-    let reader = if std::io::stdout().is_terminal() {
-        hello::Reader::Terminal
-    } else {
-        hello::Reader::Log
-    };
     let text = match args.demo {
         true => Some(hello::demo(
             &hello::program(),
             &credentials,
             handover.path(),
-            reader,
             &*random,
             clock.now(),
         )),
@@ -216,6 +214,19 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
     Ok(Started { server, store })
+}
+
+/// Looks whether the credentials can be handed over in this file. The data directory may still be to come.
+fn writable(file: &Path, data: &Path) -> Result<(), Failure> {
+    if file.parent() == Some(data) && !data.exists() {
+        return Ok(());
+    }
+    private_file::check(file).map_err(|error| {
+        Failure::unusable(format_args!(
+            "the credentials cannot be written to {}: {error}; give --credentials-file a regular file, or a new name, in a directory that is there and that this user may write to",
+            file.display()
+        ))
+    })
 }
 
 /// Opens the store, on a thread that may block.

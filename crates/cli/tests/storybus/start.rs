@@ -98,12 +98,9 @@ fn without_a_file_the_data_directory_keeps_the_credentials() {
 #[test]
 fn a_start_that_died_before_it_told_its_secrets_tells_them_the_next_time() {
     let home = Home::new();
-    // The file cannot be written: the folder is not there.
-    let nowhere = home.path("nowhere").join("c.json");
-    let mut child = home
-        .serve_command(&["--demo", "--credentials-file", nowhere.to_str().unwrap()])
-        .spawn()
-        .unwrap();
+    // The file cannot be written: a folder is in its place.
+    std::fs::create_dir_all(home.path("data/credentials.json/x")).unwrap();
+    let mut child = home.serve_command(&["--demo"]).spawn().unwrap();
     assert_eq!(wait_for("end", || child.try_wait().unwrap()).code(), Some(2));
     assert!(
         home.read("err").contains("cannot write the credentials"),
@@ -114,6 +111,50 @@ fn a_start_that_died_before_it_told_its_secrets_tells_them_the_next_time() {
     for who in ["operator", "producer", "consumer"] {
         bus.log_in(&bus.credentials, who);
     }
+}
+
+#[test]
+fn a_lost_operator_s_secret_is_replaced() {
+    let home = Home::new();
+    let first = home.serve().credentials.clone();
+    let bus = home.serve_with(&["--new-operator"]);
+    let new = bus.credentials.clone();
+    assert_ne!(new["operator"]["client_id"], first["operator"]["client_id"]);
+    let mut operator = bus.log_in(&new, "operator");
+    assert_eq!(
+        operator.get("/v1/admin/operators").body["operators"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert!(bus.stop().success());
+    // The same file again: without the secrets, and the log says so. The demo does not propose what cannot work.
+    let mut command = home.serve_command(&["--demo", "--credentials-file"]);
+    command.arg(home.path("given.json"));
+    let mut child = command.spawn().unwrap();
+    let out = wait_for("words", || {
+        Some(home.read("out")).filter(|out| out.contains("were handed out on the first start"))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(out.contains("--new-operator"), "{out}");
+    assert!(
+        home.read("err")
+            .contains("held secrets that are handed out only once")
+    );
+    let now: Value = serde_json::from_str(&home.read("given.json")).unwrap();
+    assert_eq!(
+        now["operator"],
+        json!({"client_id": new["operator"]["client_id"]})
+    );
+    std::fs::write(home.path("data/first-start.json"), "{").unwrap();
+    let done = home.serve_command(&[]).output().unwrap();
+    assert_eq!(
+        done.status.code(),
+        Some(2),
+        "a damaged note is told before anything is made"
+    );
 }
 
 #[test]
@@ -181,7 +222,32 @@ fn what_cannot_be_used_is_told_in_words() {
         &["--data", other, "--addr", "192.0.2.1:0"],
         &["cannot listen on", "no such address"],
     );
-    fails(&["--addr", "nonsense"], &["--addr"]);
+    assert!(!home.path("other").exists(), "nothing was begun");
+    fails(
+        &["--addr", "localhost"],
+        &["--addr", "IP:PORT, such as 127.0.0.1:8787"],
+    );
+    fails(&["--log", "inof"], &["--log", "\"inof\" is no level"]);
+    let (nowhere, folder) = (home.path("none/c.json"), home.folder.path());
+    for (file, why) in [
+        (std::path::Path::new("/dev/null"), "no regular file"),
+        (nowhere.as_path(), "No such file"),
+        (folder, "no regular file"),
+    ] {
+        let file = file.to_str().unwrap();
+        fails(
+            &[
+                "--data",
+                other,
+                "--addr",
+                "127.0.0.1:0",
+                "--credentials-file",
+                file,
+            ],
+            &["the credentials cannot be written to", why, file],
+        );
+    }
+    assert!(!home.path("other").exists() && !std::fs::metadata("/dev/null").unwrap().is_file());
     fails(&["--in-flight-seconds", "0"], &["--in-flight-seconds"]);
     fails(&["--nonsense"], &["--nonsense"]);
     let file = home.path("file");

@@ -59,7 +59,7 @@ async fn secrets_are_handed_out_once_and_again_only_while_nobody_has_them() {
     let path = folder.path().join("note.json");
     let first = FirstStart::open(&bus, on_disk, path.clone())
         .unwrap()
-        .run(true)
+        .run(true, false)
         .await
         .unwrap();
     assert!(
@@ -68,11 +68,11 @@ async fn secrets_are_handed_out_once_and_again_only_while_nobody_has_them() {
     );
     // It ends before the credentials file is written.
     let mut second = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
-    assert_eq!(second.run(true).await.unwrap(), first);
+    assert_eq!(second.run(true, false).await.unwrap(), first);
     second.done().await.unwrap();
     let third = FirstStart::open(&bus, on_disk, path.clone())
         .unwrap()
-        .run(true)
+        .run(true, false)
         .await
         .unwrap();
     assert_eq!(third, first.shut());
@@ -85,11 +85,11 @@ async fn a_demo_can_come_later_once() {
     let (bus, folder) = (bus(), tempfile::tempdir().unwrap());
     let path = folder.path().join("note.json");
     let mut start = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
-    let plain = start.run(false).await.unwrap();
+    let plain = start.run(false, false).await.unwrap();
     assert!(plain.tenant.is_none() && plain.producer.is_none());
     start.done().await.unwrap();
     let mut start = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
-    let demo = start.run(true).await.unwrap();
+    let demo = start.run(true, false).await.unwrap();
     assert!(
         demo.operator.as_ref().unwrap().client_secret.is_none(),
         "handed out before"
@@ -106,7 +106,7 @@ async fn a_demo_can_come_later_once() {
         .unwrap();
     let later = FirstStart::open(&bus, on_disk, path)
         .unwrap()
-        .run(true)
+        .run(true, false)
         .await
         .unwrap();
     assert!(later.producer.is_none() && later.consumer.is_some());
@@ -118,7 +118,7 @@ async fn it_may_end_between_any_creation_and_its_note() {
         let (bus, folder) = (bus(), tempfile::tempdir().unwrap());
         let path = folder.path().join("note.json");
         let mut start = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
-        let made = start.run(true).await.unwrap();
+        let made = start.run(true, false).await.unwrap();
         // The note as it was just before it learnt of one client, and of all after that one.
         let clients = &mut start.note.clients;
         clients.consumer = None;
@@ -142,7 +142,7 @@ async fn it_may_end_between_any_creation_and_its_note() {
         start.save().await.unwrap();
         let again = FirstStart::open(&bus, on_disk, path)
             .unwrap()
-            .run(true)
+            .run(true, false)
             .await
             .unwrap();
         assert!(all_log_in(&bus, &again).await, "{lost}");
@@ -168,7 +168,7 @@ async fn a_directory_of_somebody_else_s_is_left_alone() {
     let theirs = bus.operator_bootstrap("theirs").await.unwrap().unwrap();
     let clients = FirstStart::open(&bus, on_disk, folder.path().join("note.json"))
         .unwrap()
-        .run(false)
+        .run(false, false)
         .await
         .unwrap();
     assert_eq!(clients.operator, Some(known(&theirs.connection)));
@@ -201,6 +201,29 @@ async fn a_taken_system_id_is_told() {
         .await
         .unwrap();
     let mut start = FirstStart::open(&bus, on_disk, folder.path().join("note.json")).unwrap();
-    let error = format!("{:#}", start.run(true).await.unwrap_err());
+    let error = format!("{:#}", start.run(true, false).await.unwrap_err());
     assert!(error.contains("demo-ncs belongs to"), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_secret_is_replaced_by_a_new_operator() {
+    let (bus, folder) = (bus(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("note.json");
+    let mut first = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
+    let lost = first.run(false, true).await.unwrap().operator;
+    assert_eq!(
+        bus.operator_list(None, 9).await.unwrap().entries.len(),
+        1,
+        "one is enough"
+    );
+    first.done().await.unwrap();
+    let mut second = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
+    let new = second.run(false, true).await.unwrap();
+    assert!(all_log_in(&bus, &new).await && new.operator != lost);
+    // It ends before the file is written: the same is handed out again.
+    let mut third = FirstStart::open(&bus, on_disk, path.clone()).unwrap();
+    assert_eq!(third.run(false, true).await.unwrap(), new);
+    third.done().await.unwrap();
+    let mut fourth = FirstStart::open(&bus, on_disk, path).unwrap();
+    assert_eq!(fourth.run(false, false).await.unwrap(), new.shut());
 }
