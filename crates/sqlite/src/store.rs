@@ -222,6 +222,15 @@ impl Store {
         self.inner.clock.latest()
     }
 
+    /// Writes the time, as the store does by itself every so often: whether it can write. Comes back when that is on disk.
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        let sql = "INSERT INTO meta (name, value) VALUES ('last_time', ?1)
+             ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+        let write = self.inner.writer.call(|tx| tx.execute(sql, [tx.now().0]));
+        write.await?;
+        self.barrier().await
+    }
+
     /// Removes everything whose time is over, which otherwise happens bit by bit.
     pub async fn sweep(&self) -> Result<(), StoreError> {
         let mut sweeper = Sweeper::default();
