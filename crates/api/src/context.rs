@@ -40,8 +40,10 @@ pub struct Outcome {
     pub route: Option<&'static str>,
     /// The rule of a refusal, the first one if there are several; on the token route the error code of RFC 6749.
     pub rule: Option<Cow<'static, str>>,
-    /// Who called, once the credentials have held.
+    /// Who called, once the credentials have held; also of a request that is then refused with 403.
     pub connection: Option<ConnectionId>,
+    /// On the token route: the client that could not log in, if it was named by a well-formed id. Anybody can name any.
+    pub tried: Option<ConnectionId>,
     /// The message that was published, refused or asked for, if it had a well-formed id.
     pub message_id: Option<String>,
     /// How many messages a receive has handed out.

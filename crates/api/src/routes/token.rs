@@ -118,8 +118,15 @@ async fn grant(
     outcome: &mut Outcome,
 ) -> Result<Result<Response<Bytes>, Refusal>, TokenError> {
     let request = read(call)?;
-    let token = bus.token_issue(&request).await?;
-    outcome.connection = request.client_id.parse().ok();
+    let client = request.client_id.parse().ok();
+    let token = match bus.token_issue(&request).await {
+        Ok(token) => token,
+        Err(refusal) => {
+            outcome.tried = client;
+            return Err(refusal.into());
+        }
+    };
+    outcome.connection = client;
     Ok(answer::json(StatusCode::OK, &token))
 }
 

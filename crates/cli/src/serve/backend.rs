@@ -10,12 +10,15 @@ use storybus_core::domain::delivery::{QueueCounts, QueueKey};
 use storybus_core::ports::AuditLog;
 use storybus_protocol::id::ConnectionKind;
 use storybus_sqlite::Store;
-use tokio::time::timeout;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 use crate::server::{Backend, Broken};
 
 /// How long the store may take to show that it works.
 const HEALTH: Duration = Duration::from_secs(2);
+/// How often that is tried, however often it is asked: it writes.
+const HEALTH_EVERY: Duration = Duration::from_secs(1);
 /// How many queues have series of their own in the metrics, and how long they may take to be counted.
 const QUEUES_SHOWN: usize = 100;
 const QUEUES_TIME: Duration = Duration::from_secs(2);
@@ -26,6 +29,8 @@ pub(super) struct Embedded {
     pub api: Api,
     /// The store.
     pub store: Store,
+    /// Whether it worked when that was last tried.
+    pub health: Mutex<Option<(Instant, bool)>>,
     /// Whether `x-storybus-fault` is obeyed.
     #[cfg(feature = "faults")]
     pub faults: bool,
@@ -84,10 +89,19 @@ impl Backend for Embedded {
     }
 
     async fn healthy(&self) -> bool {
-        let looked = async {
-            self.store.audit_log().list(None, 1).await.is_ok() && self.store.barrier().await.is_ok()
-        };
-        timeout(HEALTH, looked).await.unwrap_or(false)
+        // Whoever asks meanwhile waits for the same answer.
+        let mut last = self.health.lock().await;
+        match *last {
+            Some((at, healthy)) if at.elapsed() < HEALTH_EVERY => healthy,
+            _ => {
+                let looked = async {
+                    self.store.audit_log().list(None, 1).await.is_ok() && self.store.try_write().await.is_ok()
+                };
+                let healthy = timeout(HEALTH, looked).await.unwrap_or(false);
+                *last = Some((Instant::now(), healthy));
+                healthy
+            }
+        }
     }
 
     async fn queues(&self) -> Vec<(QueueKey, QueueCounts)> {

@@ -174,6 +174,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
     let backend = Embedded {
         api: Api::new(bus.clone()),
         store: store.clone(),
+        health: tokio::sync::Mutex::default(),
         #[cfg(feature = "faults")]
         faults: args.faults,
     };

@@ -34,14 +34,21 @@ impl Default for RequestLog {
 
 impl RequestLog {
     /// Logs a request: our own faults as warnings, refusals as information, the rest for debugging.
-    pub(super) fn request(&self, method: &Method, status: StatusCode, outcome: &Outcome, took: Duration) {
+    pub(super) fn request(
+        &self,
+        method: &Method,
+        status: StatusCode,
+        outcome: &Outcome,
+        took: Duration,
+        source: &str,
+    ) {
         let (route, rule) = (
             outcome.route.unwrap_or("-"),
             outcome.rule.as_deref().unwrap_or("-"),
         );
         let client = outcome.connection.as_ref().map_or("-", |c| c.as_str());
         let message_id = outcome.message_id.as_deref().unwrap_or("-");
-        let (status, ms) = (status.as_u16(), took.as_secs_f64() * 1000.0);
+        let (status, ms) = (status.as_u16(), (took.as_secs_f64() * 1e6).round() / 1e3);
         let method = method.as_str().get(..10).unwrap_or(method.as_str());
         if status < 400 {
             tracing::debug!(method, route, status, client, message_id, ms, "answered");
@@ -49,6 +56,9 @@ impl RequestLog {
             // Counted there.
         } else if status >= 500 {
             tracing::warn!(method, route, status, rule, client, message_id, ms, "failed");
+        } else if let Some(tried) = &outcome.tried {
+            let tried = tried.as_str();
+            tracing::info!(method, route, status, rule, tried, source, ms, "refused");
         } else {
             tracing::info!(method, route, status, rule, client, message_id, ms, "refused");
         }

@@ -96,7 +96,7 @@ impl Shared {
         let _in_flight = Defer(|| {
             self.metrics.in_flight.dec();
         });
-        let method = head.method.clone();
+        let (method, source) = (head.method.clone(), self.source(&head, peer));
         let mut response = match head.uri.path() {
             _ if !names_its_host(&head) => {
                 watch.leave_unread();
@@ -110,10 +110,7 @@ impl Shared {
                 watch.work(false);
                 self.metrics_page(&head).await
             }
-            _ => {
-                let source = self.source(&head, peer);
-                self.bus(head, incoming, source, watch).await
-            }
+            _ => self.bus(head, incoming, source.clone(), watch).await,
         };
         response = self.within_room(response, watch);
         let outcome = response.extensions_mut().remove::<Outcome>().unwrap_or_default();
@@ -125,7 +122,8 @@ impl Shared {
         let rule = outcome.rule.as_deref();
         self.metrics
             .answered(outcome.route, &method, response.status(), rule, took);
-        self.log.request(&method, response.status(), &outcome, took);
+        self.log
+            .request(&method, response.status(), &outcome, took, &source);
         response
     }
 

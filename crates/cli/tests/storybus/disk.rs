@@ -54,6 +54,9 @@ fn without_room_it_refuses_and_keeps_what_it_has() {
         "{} accepted, {refused} refused",
         accepted.len()
     );
+    crate::bus::wait_for("bad health", || {
+        (bus.connect().get("/healthz").status == 503).then_some(())
+    });
     let ended = bus.child.try_wait().unwrap();
     assert!(ended.is_none(), "it goes on: {ended:?} {}", home.read("err"));
     bus.kill();
@@ -64,6 +67,7 @@ fn without_room_it_refuses_and_keeps_what_it_has() {
     );
     let got = bus.log_in(&first, "consumer").drain(tenant, consumer);
     assert_eq!(got, accepted, "what was accepted, and nothing that was refused");
+    assert_eq!(bus.connect().get("/healthz").status, 200);
     let mut producer = bus.log_in(&first, "producer");
     assert_eq!(producer.publish(&snapshot("room again", 1)).status, 202);
 }

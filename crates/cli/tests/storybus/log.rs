@@ -45,6 +45,13 @@ fn no_secret_token_payload_or_receipt_is_ever_logged() {
         &serde_json::json!({"receipt_handles": [receipt, "receipt-mark-7"]}),
     );
     assert_eq!(bus.connect().try_log_in("pnobody", "secret-mark-8").status, 401);
+    let operator = first["operator"]["client_id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        bus.log_in(&first, "operator")
+            .get(&format!("/v1/tenants/{tenant}/consumers/{consumer}/skills"))
+            .status,
+        403
+    );
     bus.connect()
         .ask(
             "GET",
@@ -81,6 +88,19 @@ fn no_secret_token_payload_or_receipt_is_ever_logged() {
     }
     for line in home.read("err").lines() {
         let parsed: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let refused = |rule: &str| parsed["rule"] == rule;
+        if refused("consumer.not_registered") {
+            assert_eq!(parsed["client"], operator.as_str(), "{line}");
+        }
+        if refused("invalid_client") {
+            assert_eq!(
+                (&parsed["tried"], &parsed["source"]),
+                (&"pnobody".into(), &"127.0.0.1".into())
+            );
+        }
+        if let Some(ms) = parsed["ms"].as_f64() {
+            assert!((ms * 1e3 - (ms * 1e3).round()).abs() < 1e-6, "{line}");
+        }
         assert!(parsed["level"].is_string() && parsed["timestamp"].is_string());
     }
 }
