@@ -2,6 +2,7 @@
 //!
 //! ```sh
 //! cargo run --release -p storybus-sqlite --example bench -- [--dir DIR] [--messages 1000000] [--tasks 16] [--body 1000] [--stories] [--soak SECONDS]
+//!     [--every PAGES]
 //! ```
 //!
 //! A publish is what the bus does for one: RECORD, PUBLISH to one consumer, MARK, and the barrier before the answer. With
@@ -28,7 +29,7 @@ use storybus_core::ports::ledger::{Marking, NewRecord, Recorded, StoryMove, Writ
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::{Clock, Connections as _, Ledger as _, Queues as _, Topic as _, Workspaces as _};
 use storybus_protocol::id::{CorrelationId, MessageId};
-use storybus_sqlite::{Store, StoreOptions};
+use storybus_sqlite::{CheckpointLimits, Store, StoreOptions};
 use storybus_testkit::suite::sample::{self, Letter};
 use tokio::runtime::Runtime;
 
@@ -53,6 +54,7 @@ struct Arguments {
     body: usize,
     stories: bool,
     soak: Option<u64>,
+    every: u32,
 }
 
 impl Arguments {
@@ -64,6 +66,7 @@ impl Arguments {
             body: 1000,
             stories: false,
             soak: None,
+            every: CheckpointLimits::default().every,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -73,6 +76,7 @@ impl Arguments {
                 "--tasks" => parsed.tasks = words.next().unwrap().parse().unwrap(),
                 "--body" => parsed.body = words.next().unwrap().parse().unwrap(),
                 "--stories" => parsed.stories = true,
+                "--every" => parsed.every = words.next().unwrap().parse().unwrap(),
                 "--soak" => parsed.soak = Some(words.next().unwrap().parse().unwrap()),
                 other => println!("{other}?"),
             }
@@ -448,7 +452,9 @@ fn main() {
         .clone()
         .unwrap_or_else(|| temporary.path().to_owned());
     let runtime = Runtime::new().unwrap();
-    let store = Store::open(&dir, StoreOptions::new(Arc::new(RealClock))).unwrap();
+    let mut options = StoreOptions::new(Arc::new(RealClock));
+    options.checkpoints.every = arguments.every;
+    let store = Store::open(&dir, options).unwrap();
     runtime.block_on(async {
         let bench = prepare(store.clone(), &arguments).await;
         let tasks = arguments.tasks;

@@ -28,9 +28,10 @@ pub struct CheckpointLimits {
 }
 
 impl Default for CheckpointLimits {
+    /// Small steps: what one of them syncs, the syncs of the WAL have to wait for.
     fn default() -> Self {
         Self {
-            every: 4 * 1024,
+            every: 1024,
             bound: 16 * 1024,
             tail: 256,
         }
