@@ -36,6 +36,14 @@ pub enum OpenError {
     /// The database is damaged.
     #[error("bus.db is damaged ({0}): restore a backup")]
     Corrupt(String),
+    /// The database is missing or empty, and what is there shows that there was one.
+    #[error(
+        "bus.db is missing or empty, but {left} shows that there was one: put it back, or restore a backup"
+    )]
+    DatabaseGone {
+        /// The file that shows it.
+        left: String,
+    },
     /// The disk is full.
     #[error("no room on the disk")]
     NoRoom,

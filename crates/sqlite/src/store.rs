@@ -43,6 +43,9 @@ pub struct StoreOptions {
     pub checkpoints: CheckpointLimits,
     /// The most pages the database may have (of 4 KiB): how tests meet a full disk anywhere. No limit by default.
     pub max_pages: Option<u32>,
+    /// Names of files that whoever opens the store puts into its directory, and only when the store was opened before: with
+    /// one of them there and no database, the store is not opened, rather than begun anew. None by default.
+    pub traces: Vec<&'static str>,
 }
 
 impl StoreOptions {
@@ -53,6 +56,7 @@ impl StoreOptions {
             clock,
             checkpoints: CheckpointLimits::default(),
             max_pages: None,
+            traces: Vec::new(),
         }
     }
 }
@@ -108,8 +112,8 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Opens the directory, which is made if it is not there, and brings it to this program's format. Blocks meanwhile.
     pub fn open(path: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        let directory = Directory::open(path)?;
-        let database = directory.database()?;
+        let directory = Directory::open(path, &options.traces)?;
+        let database = directory.database_path();
         let mut connection = connect(&database, WRITER_CACHE)?;
         // checkpoints are another thread's: see `checkpoint`
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -140,11 +144,17 @@ impl Store {
             durability: Arc::clone(&durability),
             checkpoints: Arc::clone(&checkpoints),
             reader: None,
-            database: Arc::new(File::options().read(true).write(true).open(&database)?),
+            database: Arc::clone(directory.database()),
             handles: durability.start(&directory::wal_path(&database))?,
             _directory: directory,
         };
-        let reader = threads.start(&database)?;
+        let reader = match threads.start(&database) {
+            Ok(reader) => reader,
+            Err(error) => {
+                threads.end(batches);
+                return Err(error);
+            }
+        };
         let (writer, orders) = writer::channel();
         let serve = move || orders.serve(batches, |batches| threads.end(batches));
         thread::Builder::new()
@@ -265,10 +275,8 @@ struct Threads {
     checkpoints: Arc<Checkpoints>,
     reader: Option<Reader>,
     handles: Vec<JoinHandle<()>>,
-    /// Kept until SQLite has closed the file: closing any descriptor of it drops all locks that the process has on it.
-    /// <https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_>
     database: Arc<File>,
-    /// Let go of last.
+    /// Let go of last, with its descriptor of the database.
     _directory: Directory,
 }
 

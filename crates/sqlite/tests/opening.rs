@@ -68,6 +68,60 @@ fn one_process_opens_it_at_a_time() {
 }
 
 #[test]
+fn a_database_that_is_gone_is_not_begun_anew() {
+    let directory = TempDir::new().unwrap();
+    let store = try_open(directory.path()).unwrap();
+    run(world(&store, &FakeClock::new()).queue());
+    // as if it had been killed, and then lost a file
+    let copy = TempDir::new().unwrap();
+    let log = copy.path().join("bus.db-wal");
+    fs::copy(directory.path().join("bus.db-wal"), &log).unwrap();
+    let before = fs::read(&log).unwrap();
+    let database = copy.path().join("bus.db");
+    for empty in [false, true] {
+        if empty {
+            fs::write(&database, "").unwrap();
+        }
+        let refused = try_open(copy.path()).unwrap_err();
+        assert!(
+            matches!(&refused, OpenError::DatabaseGone { left } if left == "bus.db-wal"),
+            "{refused:?}"
+        );
+        assert_eq!(database.exists(), empty);
+        assert_eq!(fs::read(&log).unwrap(), before);
+    }
+    // put back, all of it is there
+    fs::copy(directory.path().join("bus.db"), &database).unwrap();
+    let clock = FakeClock::new();
+    let found = open(copy.path(), &clock);
+    assert!(
+        run(world(&found, &clock).connections().get(&"c1".parse().unwrap()))
+            .unwrap()
+            .is_some()
+    );
+    run(found.close());
+    run(store.close());
+}
+
+#[test]
+fn a_directory_that_was_in_use_without_its_database_is_not_begun_anew() {
+    let directory = TempDir::new().unwrap();
+    let mut options = StoreOptions::new(Arc::new(FakeClock::new()));
+    options.traces = vec!["other.json", "note.json"];
+    run(Store::open(directory.path(), options.clone()).unwrap().close());
+    fs::write(directory.path().join("note.json"), "").unwrap();
+    run(Store::open(directory.path(), options.clone()).unwrap().close());
+    fs::remove_file(directory.path().join("bus.db")).unwrap();
+    let refused = Store::open(directory.path(), options).unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::DatabaseGone { left } if left == "note.json"),
+        "{refused:?}"
+    );
+    assert!(!directory.path().join("bus.db").exists());
+    run(try_open(directory.path()).unwrap().close());
+}
+
+#[test]
 fn a_file_is_not_a_directory() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("file");
