@@ -1,5 +1,6 @@
 //! One request to a bus and its answer; tokens and retries.
 
+use std::io::ErrorKind;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -66,6 +67,10 @@ impl Answer {
 pub(super) enum NoAnswer {
     /// It may be reached later.
     Network(String),
+    /// The same, and nothing was sent to it.
+    Unsent(String),
+    /// What answers there does not speak what the URL says.
+    Wrong(String),
     /// It does not take the credentials.
     Login(String),
 }
@@ -77,6 +82,8 @@ pub(super) enum GaveUp {
     TimeUp(String),
     /// It does not take the credentials.
     Login(String),
+    /// What answers there does not speak what the URL says.
+    Wrong(String),
     /// Somebody wants to stop.
     Stopped,
 }
@@ -109,6 +116,8 @@ pub(super) struct BusClient {
     agent: ureq::Agent,
     settings: Settings,
     token: Option<String>,
+    /// Whether a request beside those for tokens may have reached the bus.
+    pub(super) sent: bool,
     pub(super) stop: Arc<Stop>,
 }
 
@@ -143,6 +152,7 @@ impl BusClient {
             agent,
             settings,
             token: None,
+            sent: false,
             stop: Arc::default(),
         }
     }
@@ -152,9 +162,7 @@ impl BusClient {
     }
 
     fn send(&self, request: Request<Vec<u8>>, wait: Duration) -> Result<Answer, NoAnswer> {
-        let network = |error: ureq::Error| {
-            NoAnswer::Network(format!("{} cannot be reached: {error}", self.settings.url))
-        };
+        let network = |error: ureq::Error| unreached(&self.settings.url, &error);
         let request = self
             .agent
             .configure_request(request)
@@ -244,7 +252,9 @@ impl BusClient {
                 .header("content-type", "application/json")
                 .body(body.to_vec())
                 .map_err(|e| NoAnswer::Network(e.to_string()))?;
-            let answer = self.send(request, wait)?;
+            let sent = self.send(request, wait);
+            self.sent |= !matches!(sent, Err(NoAnswer::Unsent(_) | NoAnswer::Wrong(_)));
+            let answer = sent?;
             if answer.status != 401 || renewed {
                 return Ok(answer);
             }
@@ -266,20 +276,43 @@ impl BusClient {
             let (reason, retry_after) = match request(self) {
                 Ok(answer) if answer.may_change() => (answer.reason(), answer.retry_after),
                 Ok(answer) => return Ok(answer),
-                Err(NoAnswer::Network(reason)) => (reason, None),
+                Err(NoAnswer::Network(reason) | NoAnswer::Unsent(reason)) => (reason, None),
+                Err(NoAnswer::Wrong(reason)) => return Err(GaveUp::Wrong(reason)),
                 Err(NoAnswer::Login(reason)) => return Err(GaveUp::Login(reason)),
             };
             attempt += 1;
             let pause = retry_after.map_or_else(|| pause_before(attempt), |r| r.min(LONGEST_PAUSE));
-            if began.elapsed() + pause > patience {
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
                 return Err(GaveUp::TimeUp(reason));
             }
+            // The last pause ends with the patience, and one more attempt.
+            let pause = pause.min(left);
             told(&reason, pause);
             self.stop.pause(pause);
             if self.stop.is_wished() {
                 return Err(GaveUp::Stopped);
             }
         }
+    }
+}
+
+/// Why there is no answer, in words.
+fn unreached(url: &str, error: &ureq::Error) -> NoAnswer {
+    let text = error.to_string();
+    let text = text.strip_prefix("io: ").unwrap_or(&text);
+    let told = format!("{url} cannot be reached: {text}");
+    match error {
+        ureq::Error::Io(io) if io.kind() == ErrorKind::ConnectionRefused => {
+            NoAnswer::Unsent(format!("{told}; is the bus running?"))
+        }
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => NoAnswer::Unsent(told),
+        _ if url.starts_with("https:")
+            && (text.contains("InvalidContentType") || text.contains("corrupt message")) =>
+        {
+            NoAnswer::Wrong(format!("{url} does not speak TLS: is it http:// there?"))
+        }
+        _ => NoAnswer::Network(told),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use http::Method;
 use storybus_protocol::answer::{Accepted, Duplicate};
@@ -62,12 +62,13 @@ pub fn publish(args: &PublishArgs) -> Result<u8, Failure> {
             );
         };
         let patience = Duration::from_secs(args.patience);
+        client.sent = false;
         let answer = client.until_final(patience, told, |c| {
             c.call(&Method::POST, "jwt/messages", bytes, Duration::ZERO)
         });
         match answer {
             Ok(answer) => {
-                let (text, refused) = tell(name, &answer);
+                let (text, refused) = tell(name, &answer, client.client_id());
                 out.write_all(text.as_bytes()).context("cannot write")?;
                 if refused {
                     code = exit::REFUSED;
@@ -81,13 +82,15 @@ pub fn publish(args: &PublishArgs) -> Result<u8, Failure> {
                 } else {
                     String::new()
                 };
-                writeln!(
-                    out,
-                    "gave up    {name}: {reason}; not certain, so send the same file again later{rest}"
-                )
-                .context("cannot write")?;
+                let certain = if client.sent {
+                    "not certain, so send the same file again later"
+                } else {
+                    "nothing was sent"
+                };
+                writeln!(out, "gave up    {name}: {reason}; {certain}{rest}").context("cannot write")?;
                 return Ok(exit::GAVE_UP);
             }
+            Err(GaveUp::Wrong(reason)) => return Err(Failure::unusable(reason)),
             Err(GaveUp::Stopped) => return Ok(exit::GAVE_UP),
         }
     }
@@ -103,7 +106,11 @@ fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {
             .context("cannot read the standard input")?;
         return Ok(bytes);
     }
-    std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    if bytes.is_empty() {
+        bail!("{} is empty", file.display());
+    }
+    Ok(bytes)
 }
 
 fn place(violation: &Violation) -> String {
@@ -115,7 +122,7 @@ fn place(violation: &Violation) -> String {
 }
 
 /// What the answer means, and whether it is a no.
-fn tell(name: &str, answer: &Answer) -> (String, bool) {
+fn tell(name: &str, answer: &Answer, client_id: &str) -> (String, bool) {
     if let (202, Ok(accepted)) = (answer.status, serde_json::from_slice::<Accepted>(&answer.body)) {
         let mut text = format!(
             "accepted   {}  {}  {name}\n",
@@ -147,14 +154,28 @@ fn tell(name: &str, answer: &Answer) -> (String, bool) {
     for v in &violations {
         text.push_str(&format!("  {}{}: {}\n", v.rule, place(v), v.message));
     }
-    text.push_str(&format!("  -> {}\n", advice(answer.status, &violations)));
+    text.push_str(&format!(
+        "  -> {}\n",
+        advice(answer.status, &violations, client_id)
+    ));
     (text, true)
 }
 
 /// What to do about a refusal.
-fn advice(status: u16, violations: &[Violation]) -> &'static str {
+fn advice(status: u16, violations: &[Violation], client_id: &str) -> String {
     let is = |rule: &str| violations.iter().any(|v| v.rule == rule);
-    match status {
+    let kind = match client_id.as_bytes().first() {
+        Some(b'c') => "consumer",
+        Some(b'o') => "operator",
+        _ => "producer",
+    };
+    if status == 403 && kind != "producer" && is(rule::PRODUCER_NOT_REGISTERED) {
+        return format!(
+            "{client_id} is {} {kind}; publishing needs a producer",
+            article(kind)
+        );
+    }
+    let advice = match status {
         401 => "log in again: check the client id and its secret",
         403 => "an operator can grant this; until then the same message is refused",
         409 if is(rule::MESSAGE_ID_REUSED) => "a changed message needs a message_id of its own",
@@ -164,7 +185,12 @@ fn advice(status: u16, violations: &[Violation]) -> &'static str {
         }
         413 => "send less, or a reference instead of the content",
         _ => "mend the message; the same bytes will be refused again",
-    }
+    };
+    advice.to_owned()
+}
+
+fn article(kind: &str) -> &'static str {
+    if kind.starts_with('o') { "an" } else { "a" }
 }
 
 #[cfg(test)]
@@ -179,6 +205,7 @@ mod tests {
                 retry_after: None,
                 body: body.as_bytes().to_vec(),
             },
+            "c1",
         )
     }
 
@@ -205,6 +232,14 @@ mod tests {
             "{text}"
         );
         assert!(refused);
+        let (text, _) = told(
+            403,
+            r#"{"accepted":false,"violations":[{"source":"policy","rule":"producer.not_registered","message":"m"}]}"#,
+        );
+        assert!(
+            text.contains("-> c1 is a consumer; publishing needs a producer"),
+            "{text}"
+        );
         let (text, refused) = told(200, "<html>");
         assert!(text.contains("is the URL right?") && refused);
     }

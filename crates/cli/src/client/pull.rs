@@ -1,8 +1,9 @@
 //! `storybus pull`: receive, print, acknowledge.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -43,8 +44,11 @@ pub struct PullArgs {
     #[arg(long)]
     follow: bool,
     /// End after so many messages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_max)]
     max: Option<u64>,
+    /// How long to try again when the bus cannot be reached, in seconds [default: 60; with --follow: without end]
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<u64>,
     /// Do not acknowledge what is printed: it comes again
     #[arg(long)]
     no_ack: bool,
@@ -57,6 +61,43 @@ pub struct PullArgs {
     /// The bus.
     #[command(flatten)]
     bus: BusArgs,
+}
+
+fn parse_max(text: &str) -> Result<u64, &'static str> {
+    match text.parse() {
+        Ok(max) if max > 0 => Ok(max),
+        _ => Err("give a number from 1 up"),
+    }
+}
+
+/// What has been done so far.
+#[derive(Debug, Default)]
+struct Done {
+    received: AtomicU64,
+    acknowledged: AtomicU64,
+    /// Whether nobody wants to hear more.
+    quiet: AtomicBool,
+}
+
+impl Done {
+    fn tell(&self) {
+        let (received, acknowledged) = (
+            self.received.load(Ordering::SeqCst),
+            self.acknowledged.load(Ordering::SeqCst),
+        );
+        if self.quiet.load(Ordering::SeqCst) {
+            return;
+        }
+        say(&if received == acknowledged {
+            format!("{received} received and acknowledged")
+        } else {
+            format!("{received} received, {acknowledged} acknowledged")
+        });
+    }
+}
+
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Runs it.
@@ -72,6 +113,10 @@ pub fn pull(args: PullArgs) -> Result<u8, Failure> {
         .build()
         .context("cannot start")?;
     let stop = client.stop.clone();
+    let done_so_far = Arc::new(Done::default());
+    if args.follow {
+        say("waiting for messages; Ctrl-C ends");
+    }
     // Whether nothing would be left undone if the process ended now.
     let idle = Arc::new(AtomicBool::new(true));
     let result = runtime.block_on(async {
@@ -82,6 +127,7 @@ pub fn pull(args: PullArgs) -> Result<u8, Failure> {
             client,
             args,
             idle: idle.clone(),
+            done: done_so_far.clone(),
         };
         // A thread of its own: it blocks, and a receive that waits must not keep the process from ending.
         std::thread::spawn(move || done.send(puller.run()));
@@ -100,6 +146,7 @@ pub fn pull(args: PullArgs) -> Result<u8, Failure> {
         }
     });
     runtime.shutdown_background();
+    done_so_far.tell();
     result
 }
 
@@ -137,12 +184,14 @@ struct Puller {
     client: BusClient,
     args: PullArgs,
     idle: Arc<AtomicBool>,
+    done: Arc<Done>,
 }
 
 fn ended(gave_up: GaveUp) -> Result<u8, Failure> {
     match gave_up {
         GaveUp::Stopped => Ok(exit::DONE),
         GaveUp::Login(reason) => Err(Failure::new(exit::REFUSED, anyhow!("{reason}"))),
+        GaveUp::Wrong(reason) => Err(Failure::unusable(reason)),
         GaveUp::TimeUp(reason) => Err(Failure::new(exit::GAVE_UP, anyhow!("gave up: {reason}"))),
     }
 }
@@ -174,6 +223,12 @@ impl Puller {
             let received: Received<'_> =
                 serde_json::from_slice(&body).context("the answer is not a bus's")?;
             if received.messages.is_empty() && !self.args.follow {
+                if printed == 0 {
+                    self.done.quiet.store(true, Ordering::SeqCst);
+                    say(
+                        "nothing to receive now (what follows in a story is held back while earlier messages of it are in flight)",
+                    );
+                }
                 return Ok(exit::DONE);
             }
             let handles = match self.print(&received.messages) {
@@ -184,11 +239,13 @@ impl Puller {
                         .downcast_ref::<io::Error>()
                         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) =>
                 {
+                    self.done.quiet.store(true, Ordering::SeqCst);
                     return Ok(exit::DONE);
                 }
                 Err(error) => return Err(error.into()),
             };
             printed += received.messages.len() as u64;
+            self.done.received.store(printed, Ordering::SeqCst);
             if !self.args.no_ack
                 && !handles.is_empty()
                 && let Err(gave_up) = self.acknowledge(&handles)
@@ -212,9 +269,20 @@ impl Puller {
         } else {
             Duration::ZERO
         };
-        let patience = if self.args.follow { Duration::MAX } else { PATIENCE };
+        let patience = match self.args.patience {
+            Some(seconds) => Duration::from_secs(seconds),
+            None if self.args.follow => Duration::MAX,
+            None => PATIENCE,
+        };
         let idle = self.idle.clone();
+        let lost = Cell::new(false);
+        let told = |reason: &str, pause: Duration| {
+            lost.set(true);
+            told(reason, pause);
+        };
         self.client.until_final(patience, told, |client| {
+            // After a failure it asks without waiting, so that it can say at once that the bus is back.
+            let wait = if lost.get() { Duration::ZERO } else { wait };
             let Some(tenant) = client.tenant()? else {
                 return Err(NoAnswer::Login(format!(
                     "{} is not a consumer: it has no workspace",
@@ -228,6 +296,9 @@ impl Puller {
             );
             let answer = client.call(&Method::GET, &path, b"", wait)?;
             idle.store(answer.status != 200, Ordering::SeqCst);
+            if lost.get() && answer.status == 200 {
+                say("connected again");
+            }
             Ok(answer)
         })
     }
@@ -280,6 +351,8 @@ impl Puller {
         })?;
         let failed =
             serde_json::from_slice::<Acknowledged>(&answer.body).map_or(handles.len(), |a| a.failed.len());
+        let acknowledged = handles.len().saturating_sub(failed) as u64;
+        self.done.acknowledged.fetch_add(acknowledged, Ordering::SeqCst);
         if failed > 0 {
             let _ = writeln!(
                 io::stderr(),

@@ -7,6 +7,9 @@ use clap::Args;
 
 use crate::serve::credentials::{self, Client};
 
+/// Where `storybus serve` puts the credentials by itself, in the directory in which it was started.
+const USUAL_FILE: &str = "storybus-data/credentials.json";
+
 /// Which bus, and as whom.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Bus")]
@@ -22,6 +25,7 @@ pub(super) struct BusArgs {
     #[arg(long, value_name = "FILE")]
     pub client_secret_file: Option<PathBuf>,
     /// A credentials file as `storybus serve` writes it; the other settings go before it
+    /// [default: storybus-data/credentials.json, when it is there and neither URL nor client is given]
     #[arg(long, value_name = "FILE", env = "STORYBUS_CREDENTIALS")]
     pub credentials_file: Option<PathBuf>,
 }
@@ -53,7 +57,10 @@ impl Who {
 impl BusArgs {
     /// Gathers the settings; `secret` is the value of `STORYBUS_CLIENT_SECRET`.
     pub(super) fn settings(&self, who: Who, secret: Option<String>) -> Result<Settings> {
+        let nothing = self.credentials_file.is_none() && self.url.is_none() && self.client_id.is_none();
+        let usual = PathBuf::from(USUAL_FILE);
         let file = match &self.credentials_file {
+            None if nothing => credentials::read(&usual)?,
             None => None,
             Some(path) => Some(credentials::read(path)?.with_context(|| {
                 format!(
@@ -71,7 +78,7 @@ impl BusArgs {
             .clone()
             .or_else(|| file.as_ref().map(|f| f.base_url.clone()))
         else {
-            bail!("which bus? Give --url, STORYBUS_URL, or --credentials-file");
+            bail!("which bus? Give --url, STORYBUS_URL, --credentials-file or STORYBUS_CREDENTIALS");
         };
         let Some(client_id) = self
             .client_id
@@ -115,6 +122,9 @@ fn base_url(text: &str) -> Result<String> {
         .parse()
         .with_context(|| format!("{text} is not a URL"))?;
     let (Some("http" | "https"), Some(host)) = (uri.scheme_str(), uri.authority()) else {
+        if !text.contains("://") && !text.starts_with('/') {
+            bail!("{text} is not a URL; did you mean http://{text}?");
+        }
         bail!("{text} is not a URL that begins with http:// or https://");
     };
     if host.as_str().contains('@') {
@@ -146,6 +156,7 @@ mod tests {
         assert_eq!(base_url("http://h/").unwrap(), "http://h/v1/");
         assert_eq!(base_url("https://h/v1").unwrap(), "https://h/v1/");
         assert_eq!(base_url("https://h/prod/v1/").unwrap(), "https://h/prod/v1/");
+        assert!(base_url("h:1").unwrap_err().to_string().contains("http://h:1?"));
         for bad in ["h:1", "ftp://h/", "http://u:p@h/", "/v1", ""] {
             assert!(base_url(bad).is_err(), "{bad}");
         }

@@ -165,6 +165,9 @@ impl Handover {
 pub fn read(path: &Path) -> Result<Option<Credentials>> {
     let content = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let Some(content) = content else { return Ok(None) };
+    if content.is_empty() {
+        anyhow::bail!("{} is empty", path.display());
+    }
     let parsed = serde_json::from_slice(&content).map_err(|e| {
         // Only where it goes wrong: the file holds secrets.
         anyhow::anyhow!(
@@ -241,6 +244,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.json");
         assert_eq!(read(&path).unwrap(), None);
+        std::fs::write(&path, "").unwrap();
+        assert!(read(&path).unwrap_err().to_string().ends_with("f.json is empty"));
         std::fs::write(&path, r#"{"base_url":"x","operator":{"client_secret":"hush"}"#).unwrap();
         let error = format!("{:#}", read(&path).unwrap_err());
         assert!(error.contains("f.json") && !error.contains("hush"), "{error}");

@@ -132,10 +132,12 @@ fn what_is_printed_is_acknowledged_and_does_not_come_again() {
             .collect()
     };
     assert_eq!((code, numbers(&out)), (0, (1..=12).collect()));
-    let (code, out, _) = told(&command(&home, "pull").arg("--json").output().unwrap());
+    let (code, out, err) = told(&command(&home, "pull").arg("--json").output().unwrap());
     assert_eq!((code, numbers(&out)), (0, (13..=25).collect()));
-    let (code, out, _) = told(&command(&home, "pull").arg("--json").output().unwrap());
+    assert_eq!(err, "13 received and acknowledged\n");
+    let (code, out, err) = told(&command(&home, "pull").arg("--json").output().unwrap());
     assert_eq!((code, out.as_str()), (0, ""));
+    assert!(err.starts_with("nothing to receive now ("), "{err}");
 }
 
 #[test]
@@ -175,7 +177,10 @@ fn a_reader_that_has_seen_enough_ends_it() {
     let status = wait_for("end", || child.try_wait().unwrap());
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+    assert_eq!(
+        (status.code(), err.as_str()),
+        (Some(0), "waiting for messages; Ctrl-C ends\n")
+    );
 }
 
 #[test]
@@ -192,8 +197,22 @@ fn a_bus_that_comes_back_is_waited_for_and_one_that_does_not_is_given_up() {
             .unwrap(),
     );
     assert!(
-        code == 4 && out.contains("gave up") && out.contains("1 more not sent"),
+        code == 4 && out.contains("gave up") && out.contains("nothing was sent; 1 more not sent"),
         "{code} {out} {err}"
+    );
+    assert!(
+        out.contains("is the bus running?") && !out.contains("io:"),
+        "{out}"
+    );
+    let mut follows = command(&home, "pull")
+        .args(["--follow", "--url", &url])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (code, _, err) = told(&command(&home, "pull").args(["--patience", "1"]).output().unwrap());
+    assert!(
+        code == 4 && err.contains("gave up: ") && err.contains("again in"),
+        "{code} {err}"
     );
     let mut child = command(&home, "publish")
         .args(["1.json", "--url", &url])
@@ -218,6 +237,12 @@ fn a_bus_that_comes_back_is_waited_for_and_one_that_does_not_is_given_up() {
         done.success() && out.starts_with("accepted ") && err.contains("again in"),
         "{out}{err}"
     );
+    let mut words = BufReader::new(follows.stderr.take().unwrap()).lines();
+    assert!(words.any(|line| line.unwrap() == "connected again"));
+    pause(300);
+    kill_process(Pid::from_child(&follows), Signal::INT).unwrap();
+    assert_eq!(words.last().unwrap().unwrap(), "1 received and acknowledged");
+    follows.wait().unwrap();
 }
 
 #[test]
@@ -256,8 +281,32 @@ fn what_is_wrong_with_a_call_is_told() {
             .args(["1.json", "--client-id", consumer])
             .env("STORYBUS_CLIENT_SECRET", secret),
         3,
-        "producer.not_registered",
+        "is a consumer; publishing needs a producer",
     );
+    std::fs::write(home.path("empty"), "").unwrap();
+    fails(command(&home, "publish").arg("empty"), 2, "empty is empty");
+    fails(
+        command(&home, "pull").args(["--max", "0"]),
+        2,
+        "give a number from 1 up",
+    );
+    fails(
+        command(&home, "publish").args(["1.json", "--url", &format!("https://{}", bus.address())]),
+        2,
+        "does not speak TLS",
+    );
+    std::fs::create_dir(home.path("storybus-data")).unwrap();
+    std::fs::copy(
+        home.path("kept.json"),
+        home.path("storybus-data/credentials.json"),
+    )
+    .unwrap();
+    let mut usual = Command::new(BINARY);
+    usual
+        .arg("pull")
+        .current_dir(home.folder.path())
+        .env_remove("STORYBUS_CREDENTIALS");
+    fails(&mut usual, 0, "nothing to receive now");
     std::fs::write(home.path("secret"), format!("{secret}\n")).unwrap();
     fails(
         command(&home, "pull").args(["--client-secret-file", "secret"]),
