@@ -170,7 +170,12 @@ impl Queues for SqliteQueues {
                 break;
             }
             let wait = signal.wait(heard, &mut lead, attempt.as_ref(), clock, deadline, paused);
-            if !wait.await || replaced() {
+            if !wait.await {
+                break;
+            }
+            if replaced() {
+                // it may have been woken for a message: that is another's now
+                signal.wake();
                 break;
             }
         }
