@@ -115,6 +115,9 @@ fn update(tx: &mut Tx<'_>, connection: &Connection, audit: &AuditEntry) -> Decis
         }
         Some(_) => {}
     }
+    if !can_log_in(connection) && is_last_operator(tx, &connection.id)? {
+        return Ok(Err(RegistryError::LastOperator));
+    }
     if let Some(taken) = taken_system_id(tx, connection)? {
         return Ok(Err(RegistryError::SystemIdTaken(taken)));
     }
@@ -138,6 +141,9 @@ fn update(tx: &mut Tx<'_>, connection: &Connection, audit: &AuditEntry) -> Decis
 }
 
 fn delete(tx: &mut Tx<'_>, id: &ConnectionId, audit: &AuditEntry) -> Decision {
+    if is_last_operator(tx, id)? {
+        return Ok(Err(RegistryError::LastOperator));
+    }
     if tx.execute("DELETE FROM connection WHERE id = ?1", [id.as_str()])? == 0 {
         return Ok(Err(RegistryError::NotFound));
     }
@@ -155,6 +161,29 @@ fn version(tx: &Tx<'_>, id: &ConnectionId) -> Result<Option<u64>, Failure> {
     Ok(tx
         .find(sql, [id.as_str()], |row| row.get::<_, i64>(0))?
         .map(i64::cast_unsigned))
+}
+
+fn can_log_in(connection: &Connection) -> bool {
+    connection.kind() == ConnectionKind::Operator && connection.can_log_in()
+}
+
+/// Whether it is the only operator that can log in.
+fn is_last_operator(tx: &Tx<'_>, id: &ConnectionId) -> Result<bool, Failure> {
+    let sql = "SELECT workspace IS NULL FROM connection WHERE id = ?1";
+    if tx.find(sql, [id.as_str()], |row| row.get(0))? != Some(true) {
+        return Ok(false);
+    }
+    let sql = "SELECT entry FROM connection WHERE workspace IS NULL ORDER BY id";
+    let mut itself = false;
+    for entry in tx.all(sql, [], |row| row.get::<_, String>(0))? {
+        let operator: Connection = serde_json::from_str(&entry)?;
+        match can_log_in(&operator) {
+            true if operator.id != *id => return Ok(false),
+            true => itself = true,
+            false => {}
+        }
+    }
+    Ok(itself)
 }
 
 fn system_ids(connection: &Connection) -> &[String] {

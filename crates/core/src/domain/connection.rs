@@ -55,6 +55,12 @@ impl Connection {
             Role::Operator => ConnectionKind::Operator,
         }
     }
+
+    /// Whether it can get a token: it is enabled and has a secret.
+    #[must_use]
+    pub fn can_log_in(&self) -> bool {
+        !self.disabled && !self.secrets.is_empty()
+    }
 }
 
 /// A live secret. Only its slow salted hash is kept.

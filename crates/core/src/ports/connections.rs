@@ -13,6 +13,10 @@ use crate::domain::connection::Connection;
 /// A consumer's queue lives with it: once `create` came back, every message accepted from then on goes to it if its
 /// filter matches; `delete` closes and drops the queue. An update that disables or pauses it is seen by the receives that
 /// wait (see [`Queues::receive`](super::Queues::receive)).
+///
+/// Once an operator [can log in](Connection::can_log_in), one always can: a write to an operator after which none could,
+/// though one could before, is [`RegistryError::LastOperator`]. That too is atomic: of two operators that shut each other
+/// out at the same moment one succeeds.
 #[async_trait]
 pub trait Connections: Send + Sync {
     /// Adds one; its id is new, its workspace exists.
@@ -30,9 +34,10 @@ pub trait Connections: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Connection>, StoreError>;
 
-    /// Replaces one whose stored version is `connection.version - 1`, else [`RegistryError::Changed`].
+    /// Replaces one whose stored version is `connection.version - 1`, else [`RegistryError::Changed`]. The last operator that
+    /// can log in must still be able to.
     async fn update(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError>;
 
-    /// Deletes one, its `system_id`s and its queue.
+    /// Deletes one, its `system_id`s and its queue; not the last operator that can log in.
     async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError>;
 }

@@ -25,6 +25,9 @@ pub enum RegistryError {
     /// The workspace has as many consumers as the engine carries.
     #[error("too many consumers")]
     ConsumerLimit,
+    /// It is the last operator that can log in, and could not any more.
+    #[error("last operator that can log in")]
+    LastOperator,
     /// The store did not do it.
     #[error(transparent)]
     Store(#[from] StoreError),

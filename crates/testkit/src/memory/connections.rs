@@ -45,6 +45,18 @@ impl State {
     }
 }
 
+impl State {
+    /// Some operator can log in, always, once one could: `after` is what becomes of this connection.
+    fn check_operators(&self, stored: &Connection, after: Option<&Connection>) -> Result<(), RegistryError> {
+        let can_log_in = |c: &Connection| c.kind() == ConnectionKind::Operator && c.can_log_in();
+        let mut others = self.connections.values().filter(|c| c.id != stored.id);
+        if can_log_in(stored) && !after.is_some_and(can_log_in) && !others.any(can_log_in) {
+            return Err(RegistryError::LastOperator);
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Connections for Memory {
     async fn create(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError> {
@@ -103,6 +115,7 @@ impl Connections for Memory {
             if stored.version.checked_add(1) != Some(connection.version) {
                 return Err(RegistryError::Changed);
             }
+            state.check_operators(stored, Some(connection))?;
             state.check_system_ids(connection)?;
             state
                 .connections
@@ -117,6 +130,8 @@ impl Connections for Memory {
     async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError> {
         {
             let mut state = self.lock();
+            let connection = state.connections.get(id).ok_or(RegistryError::NotFound)?;
+            state.check_operators(connection, None)?;
             let connection = state.connections.remove(id).ok_or(RegistryError::NotFound)?;
             if let Some(queue) = queue_of(&connection) {
                 state.queues.remove(&queue);

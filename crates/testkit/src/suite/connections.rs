@@ -33,6 +33,9 @@ super::behaviours![
     an_update_leaves_the_queue_alone,
     a_deletion_drops_the_queue,
     a_deletion_ends_a_waiting_receive needs Time,
+    the_last_operator_that_can_log_in_stays,
+    an_operator_that_cannot_log_in_may_go,
+    operators_that_shut_each_other_out_do_not_both_succeed,
     a_disabled_consumer_receives_nothing,
     disabling_ends_a_waiting_receive needs Time,
     a_paused_consumer_receives_nothing,
@@ -386,6 +389,8 @@ pub async fn a_deletion_lets_go_of_system_ids(world: &mut World) {
 /// A deleted connection is neither read nor listed; the deletion is in the audit.
 pub async fn a_deleted_connection_is_gone(world: &mut World) {
     let workspace = world.workspace("w1").await;
+    let stays = sample::operator("o9", world.now());
+    create(world, &stays).await.unwrap();
     for connection in [
         sample::producer("p1", &workspace, &["a"], world.now()),
         sample::consumer("c1", &workspace, Filter::default(), world.now()),
@@ -395,11 +400,8 @@ pub async fn a_deleted_connection_is_gone(world: &mut World) {
         delete(world, &connection).await.unwrap();
         assert_eq!(get(world, &connection).await, None);
         let workspace = connection.workspace.as_ref();
-        assert!(
-            ids(world, workspace, connection.kind(), None, 10)
-                .await
-                .is_empty()
-        );
+        let listed = ids(world, workspace, connection.kind(), None, 10).await;
+        assert!(listed.iter().all(|id| id != connection.id.as_str()));
         assert!(matches!(
             delete(world, &connection).await,
             Err(RegistryError::NotFound)
@@ -466,6 +468,94 @@ pub async fn a_deletion_ends_a_waiting_receive(world: &mut World) {
     let (received, ()) = futures::join!(world.receive_as(&queue, &waiting), deletion);
     assert!(received.is_empty());
     assert_eq!(world.now(), before);
+}
+
+fn next(connection: &Connection, change: impl FnOnce(&mut Connection)) -> Connection {
+    let mut next = connection.clone();
+    next.version += 1;
+    change(&mut next);
+    next
+}
+
+/// It cannot be disabled, lose its last secret or be deleted; it may be changed otherwise. Others do not count that cannot
+/// log in, or are no operators. What is refused is not in the audit.
+pub async fn the_last_operator_that_can_log_in_stays(world: &mut World) {
+    let workspace = world.workspace("w1").await;
+    let mut last = sample::operator("o1", world.now());
+    let mut disabled = sample::operator("o2", world.now());
+    disabled.disabled = true;
+    let mut silent = sample::operator("o0", world.now());
+    silent.secrets.clear();
+    for connection in [
+        &last,
+        &disabled,
+        &silent,
+        &sample::producer("p1", &workspace, &["a"], world.now()),
+        &sample::consumer("c1", &workspace, Filter::default(), world.now()),
+    ] {
+        create(world, connection).await.unwrap();
+    }
+    let before = audited(world).await;
+    let refused = async |world: &World, last: &Connection| {
+        let answers = [
+            update(world, &next(last, |o| o.disabled = true)).await,
+            update(world, &next(last, |o| o.secrets.clear())).await,
+            delete(world, last).await,
+        ];
+        for answer in answers {
+            assert!(matches!(answer, Err(RegistryError::LastOperator)), "{answer:?}");
+        }
+        assert_eq!(get(world, last).await.as_ref(), Some(last));
+    };
+    refused(world, &last).await;
+    assert_eq!(audited(world).await, before);
+    last = next(&last, |o| o.name = "Other".to_owned());
+    update(world, &last).await.unwrap();
+    refused(world, &last).await;
+    // with another one it may go, and that one stays
+    let other = next(&disabled, |o| o.disabled = false);
+    update(world, &other).await.unwrap();
+    delete(world, &last).await.unwrap();
+    refused(world, &other).await;
+}
+
+/// One that cannot log in is not missed, be it the only one.
+pub async fn an_operator_that_cannot_log_in_may_go(world: &mut World) {
+    let mut operator = sample::operator("o1", world.now());
+    operator.disabled = true;
+    create(world, &operator).await.unwrap();
+    let operator = next(&operator, |o| o.secrets.clear());
+    update(world, &operator).await.unwrap();
+    delete(world, &operator).await.unwrap();
+    assert_eq!(get(world, &operator).await, None);
+}
+
+/// Two operators delete or disable each other at the same moment: one is done, the other refused.
+pub async fn operators_that_shut_each_other_out_do_not_both_succeed(world: &mut World) {
+    let one = sample::operator("o1", world.now());
+    let mut two = sample::operator("o2", world.now());
+    create(world, &one).await.unwrap();
+    create(world, &two).await.unwrap();
+    let (disabled_one, disabled_two) = (
+        next(&one, |o| o.disabled = true),
+        next(&two, |o| o.disabled = true),
+    );
+    let (a, b) = futures::join!(update(world, &disabled_one), update(world, &disabled_two));
+    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+    let refused = if a.is_ok() { b } else { a };
+    assert!(matches!(refused, Err(RegistryError::LastOperator)), "{refused:?}");
+    let [Some(mut one), Some(found)] = [get(world, &one).await, get(world, &two).await] else {
+        unreachable!("both are there");
+    };
+    two = found;
+    for operator in [&mut one, &mut two].into_iter().filter(|o| o.disabled) {
+        *operator = next(operator, |o| o.disabled = false);
+        update(world, operator).await.unwrap();
+    }
+    let (a, b) = futures::join!(delete(world, &one), delete(world, &two));
+    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+    let left = async |o: &Connection| usize::from(get(world, o).await.is_some());
+    assert_eq!(left(&one).await + left(&two).await, 1);
 }
 
 /// Disables or pauses the queue's consumer, or ends that.

@@ -1,7 +1,7 @@
 //! Somebody else is faster: what is written is what both wanted, or the refusal says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -117,6 +117,95 @@ fn both_changes_stay() {
         .collect();
     let (me, rival) = (Some(world.operator.id.as_str()), Some("rival"));
     assert_eq!(actors, [me, rival, rival, rival, me]);
+}
+
+/// Both have read that there are two; then one of them is written first.
+struct Duel {
+    memory: Memory,
+    /// Who is shut out right before the other's write.
+    first: ConnectionId,
+    done: AtomicBool,
+}
+
+impl Duel {
+    async fn strike(&self, audit: &AuditEntry) {
+        if self.done.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let found = Connections::get(&self.memory, &self.first).await;
+        let mut other = found.expect("the store").expect("an operator");
+        other.disabled = true;
+        other.version += 1;
+        let struck = Connections::update(&self.memory, &other, audit).await;
+        struck.expect("there is another operator still");
+    }
+}
+
+#[async_trait]
+impl Connections for Duel {
+    async fn create(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError> {
+        self.memory.create(connection, audit).await
+    }
+
+    async fn get(&self, id: &ConnectionId) -> Result<Option<Connection>, StoreError> {
+        Connections::get(&self.memory, id).await
+    }
+
+    async fn list(
+        &self,
+        workspace: Option<&WorkspaceId>,
+        kind: ConnectionKind,
+        after: Option<&ConnectionId>,
+        limit: usize,
+    ) -> Result<Vec<Connection>, StoreError> {
+        Connections::list(&self.memory, workspace, kind, after, limit).await
+    }
+
+    async fn update(&self, connection: &Connection, audit: &AuditEntry) -> Result<(), RegistryError> {
+        self.strike(audit).await;
+        Connections::update(&self.memory, connection, audit).await
+    }
+
+    async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError> {
+        self.strike(audit).await;
+        Connections::delete(&self.memory, id, audit).await
+    }
+}
+
+#[test]
+fn of_operators_that_shut_each_other_out_one_stays() {
+    for (method, part, body, at) in [
+        ("PATCH", "", json!({"disabled": true}), "/disabled"),
+        ("DELETE", "", Value::Null, "-"),
+        ("DELETE", "secret", Value::Null, "-"),
+    ] {
+        let world = World::new();
+        let second = world.client("/v1/admin/operators", json!({"name": "second"}));
+        let mine = format!("/v1/admin/operators/{}", world.operator.id);
+        let api = world.with(|ports| {
+            ports.connections = Arc::new(Duel {
+                memory: world.memory.clone(),
+                first: second.id.parse().expect("an id"),
+                done: AtomicBool::new(false),
+            });
+        });
+        let path = match part {
+            "" => mine.clone(),
+            _ => {
+                let secrets = world.operate("GET", &format!("{mine}/secrets"), None);
+                format!("{mine}/secrets/{}", secrets.text("/secrets/0/secret_id"))
+            }
+        };
+        let mut asked = ask(method, &path).of(&world.operator);
+        if !body.is_null() {
+            asked = asked.json(&body);
+        }
+        world.send_to(&api, asked).is_invalid_at(&[at]);
+        assert_eq!(
+            world.operate("GET", &mine, None).is_ok().json["disabled"],
+            json!(false)
+        );
+    }
 }
 
 #[test]

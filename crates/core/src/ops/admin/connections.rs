@@ -5,7 +5,7 @@ use storybus_protocol::rule;
 
 use super::ids::prefix;
 use super::secrets::{ConnectionPath, Issued};
-use super::{Actor, MAX_ATTEMPTS, MAX_PAGE, Page, after, overtaken, refused_connection, tenant_not_found};
+use super::{Actor, MAX_ATTEMPTS, Page, after, overtaken, refused_connection, tenant_not_found};
 use crate::bus::Bus;
 use crate::domain::connection::{Connection, Role};
 use crate::domain::refusal::{Refusal, RefusalKind};
@@ -47,9 +47,18 @@ pub(super) fn subject(connection: &Connection) -> Vec<String> {
         .collect()
 }
 
-/// Whether it can get a token.
-fn can_log_in(connection: &Connection) -> bool {
-    !connection.disabled && !connection.secrets.is_empty()
+/// `400 request.invalid`, at the member that would have shut it out, if one would.
+pub(super) fn last_operator(written: &Connection) -> Refusal {
+    let refusal = Refusal::policy(
+        RefusalKind::Invalid,
+        rule::REQUEST_INVALID,
+        "this is the last operator that can log in; make another one first, else nobody could run the bus any more",
+    );
+    if written.disabled {
+        refusal.at("/disabled")
+    } else {
+        refusal
+    }
 }
 
 impl Bus {
@@ -174,44 +183,6 @@ impl Bus {
         let entry = self.audit_entry(actor, &action, subject(&connection), serde_json::json!({}));
         let deleted = self.ports.connections.delete(&connection.id, &entry).await;
         deleted.map_err(|e| refused_connection("connection_delete", &connection, &e))
-    }
-
-    /// Refuses when this operator is the only one that can log in.
-    pub(super) async fn operator_not_last(
-        &self,
-        path: &ConnectionPath<'_>,
-        at: Option<&str>,
-    ) -> Result<(), Refusal> {
-        let mut from = None;
-        loop {
-            let page = self
-                .connection_list(ConnectionKind::Operator, None, from.as_deref(), MAX_PAGE)
-                .await?;
-            if page
-                .entries
-                .iter()
-                .any(|o| o.id.as_str() != path.id && can_log_in(o))
-            {
-                return Ok(());
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => break,
-            }
-        }
-        let itself = self.connection_find(path).await?;
-        if !can_log_in(&itself) {
-            return Ok(());
-        }
-        let refusal = Refusal::policy(
-            RefusalKind::Invalid,
-            rule::REQUEST_INVALID,
-            "this is the last operator that can log in; make another one first, else nobody could run the bus any more",
-        );
-        Err(match at {
-            Some(path) => refusal.at(path),
-            None => refusal,
-        })
     }
 }
 

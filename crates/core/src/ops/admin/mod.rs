@@ -8,7 +8,8 @@
 //! written as the next version; when somebody else was faster it is read again, a few times.
 //!
 //! **Nobody is locked out by accident**: the last operator that can log in (enabled, with a secret) cannot be disabled,
-//! deleted, or lose its last secret. Two operators that remove each other in the same instant are not caught.
+//! deleted, or lose its last secret. The registry sees to it within the write, so that two operators cannot remove each
+//! other in the same instant.
 //!
 //! A token that was issued stays what it is until it expires, but each call asks the registry: a connection that was
 //! disabled or deleted is refused at once. Deleting a secret only keeps it from getting new tokens.
@@ -160,6 +161,7 @@ fn refused_connection(operation: &'static str, connection: &Connection, error: &
             rule::CONSUMER_LIMIT,
             "this workspace has as many consumers as the bus can serve; delete one, or use another workspace",
         ),
+        RegistryError::LastOperator => connections::last_operator(connection),
         RegistryError::Store(error) => refused_by_registry(operation, error),
         RegistryError::NotEmpty => {
             tracing::error!(operation, "a connection was said not to be empty");

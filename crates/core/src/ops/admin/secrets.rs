@@ -154,9 +154,6 @@ impl Bus {
             .map(|s| &s.id)
             .find(|id| id.as_str() == secret)
             .ok_or_else(secret_not_found)?;
-        if path.kind == ConnectionKind::Operator && secrets.len() == 1 {
-            self.operator_not_last(path, None).await?;
-        }
         let write = Write {
             action: "secret.delete".to_owned(),
             part: Some(id.to_string()),

@@ -178,7 +178,7 @@ fn refused_workspace(operation: &'static str, error: &RegistryError) -> Refusal 
         ),
         RegistryError::Changed => overtaken(),
         RegistryError::Store(error) => refused_by_registry(operation, error),
-        RegistryError::SystemIdTaken(_) | RegistryError::ConsumerLimit => {
+        RegistryError::SystemIdTaken(_) | RegistryError::ConsumerLimit | RegistryError::LastOperator => {
             tracing::error!(operation, %error, "an answer that workspaces do not give");
             Refusal::internal()
         }
