@@ -182,11 +182,13 @@ fn supersede(tx: &mut Tx<'_>, supersession: &Supersession) -> Result<Written, Fa
     match row.record.state {
         RecordState::Superseded => Ok(Written::Done),
         RecordState::Published => Ok(Written::Lost),
-        RecordState::Recorded if !story::all_are(tx, std::iter::once(&supersession.story))? => {
-            Ok(Written::Lost)
-        }
         RecordState::Recorded => {
+            let (story, version) = &supersession.story;
+            let Some(story) = story::find_version(tx, story)?.filter(|row| row.version == *version) else {
+                return Ok(Written::Lost);
+            };
             tx.execute("UPDATE record SET state = 2 WHERE id = ?1", [row.id])?;
+            story::renew(tx, story.id, supersession.version)?;
             Ok(Written::Done)
         }
     }

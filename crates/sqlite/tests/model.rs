@@ -260,6 +260,7 @@ impl Call<'_> {
                 key: self.key(),
                 read: self.token(),
                 story: (self.story(), self.token()),
+                version: self.token(),
                 now: self.now,
             }),
             4 => {

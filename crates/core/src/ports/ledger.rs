@@ -92,6 +92,9 @@ pub struct Supersession {
     /// The story, which must still be this version: were its head removed meanwhile, the old snapshot would be the last
     /// accepted one again.
     pub story: (StoryKey, Token),
+    /// The version that this write makes of it; state and head stay. The head's first attempt, which may have been paused
+    /// since before its window ended, can then not remove it any more: it finds another version than its own.
+    pub version: Token,
     /// The time of the decision.
     pub now: Millis,
 }
@@ -107,7 +110,7 @@ pub struct Removal {
     pub story: Option<PutBack>,
     /// The time of the decision: the record must be younger than the window. An engine with a clock of its own asks that
     /// one too, since the caller may have been paused meanwhile: past the window an older snapshot may have been given up
-    /// for this one, which must then stay. (Elsewhere the limit of the function keeps a removal within the window.)
+    /// for this one, which must then stay. (The version that SUPERSEDE makes sees to that everywhere.)
     pub now: Millis,
     /// How long an attempt holds its claim.
     pub window: Duration,
@@ -180,7 +183,7 @@ pub trait Ledger: Send + Sync {
     /// Takes a left-over record over: `recorded_at`, `attempt` and `expires_at` become the claim's.
     async fn claim(&self, claim: &NewClaim) -> Result<Written, StoreError>;
 
-    /// Sets the record `Superseded`.
+    /// Sets the record `Superseded` and gives its story a new version, in one write.
     async fn supersede(&self, supersession: &Supersession) -> Result<Written, StoreError>;
 
     /// Deletes the record and puts its story back. `Lost` when the record is gone.

@@ -106,6 +106,12 @@ pub(super) fn put(
     Ok(())
 }
 
+/// Gives a story another version.
+pub(super) fn renew(tx: &Tx<'_>, id: i64, version: Token) -> Result<(), Failure> {
+    tx.execute("UPDATE story SET version = ?2 WHERE id = ?1", (id, version.0))?;
+    Ok(())
+}
+
 pub(super) fn delete(tx: &Tx<'_>, id: i64) -> Result<(), Failure> {
     tx.execute("DELETE FROM story WHERE id = ?1", [id])?;
     Ok(())

@@ -123,11 +123,12 @@ impl Ledger for Memory {
         let Supersession {
             key,
             read,
-            story: (story, version),
+            story: (story, read_version),
+            version,
             now,
         } = supersession;
         let mut state = self.lock();
-        let story_stands = state.story_is(story, Some(*version));
+        let story_stands = state.story_is(story, Some(*read_version));
         let Some(record) = state.live_mut(key, *now) else {
             return Ok(Written::Lost);
         };
@@ -135,6 +136,9 @@ impl Ledger for Memory {
             RecordState::Superseded if record.attempt == *read => Ok(Written::Done),
             RecordState::Recorded if record.attempt == *read && story_stands => {
                 record.state = RecordState::Superseded;
+                if let Some(story) = state.stories.get_mut(story) {
+                    story.version = *version;
+                }
                 Ok(Written::Done)
             }
             RecordState::Recorded | RecordState::Superseded | RecordState::Published => Ok(Written::Lost),

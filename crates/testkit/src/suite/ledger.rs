@@ -45,6 +45,7 @@ super::behaviours![
     a_repeated_claim_finds_its_own_token,
     of_rival_claims_one_is_done,
     a_supersession_ends_a_record,
+    a_head_that_another_was_given_up_for_stays,
     a_supersession_needs_attempt_state_and_story,
     a_repeated_supersession_is_done,
     a_removal_deletes_the_record,
@@ -175,10 +176,16 @@ impl Case {
     }
 
     async fn supersede(&self, world: &World, n: u64, read: Token, version: Token) -> Written {
+        let new = world.token();
+        self.supersede_as(world, n, read, version, new).await
+    }
+
+    async fn supersede_as(&self, world: &World, n: u64, read: Token, version: Token, new: Token) -> Written {
         let supersession = Supersession {
             key: self.key(n),
             read,
             story: (self.story.clone(), version),
+            version: new,
             now: world.now(),
         };
         world.ledger().supersede(&supersession).await.unwrap()
@@ -721,14 +728,16 @@ pub async fn of_rival_claims_one_is_done(world: &mut World) {
     assert_eq!(case.stored(world, 1).await.unwrap().attempt, winner);
 }
 
-/// SUPERSEDE changes the state and nothing else.
+/// SUPERSEDE changes the state, and the story's version, and nothing else.
 pub async fn a_supersession_ends_a_record(world: &mut World) {
     let case = Case::new();
     let first = case.accepted(world, 1).await;
     past_window(world);
     let second = case.accepted(world, 2).await;
+    let story = case.stored_story(world).await.unwrap();
+    let new = world.token();
     assert_eq!(
-        case.supersede(world, 1, first.record.attempt, version(&second))
+        case.supersede_as(world, 1, first.record.attempt, version(&second), new)
             .await,
         Written::Done
     );
@@ -737,10 +746,36 @@ pub async fn a_supersession_ends_a_record(world: &mut World) {
         ..first.record
     };
     assert_eq!(case.stored(world, 1).await, Some(expected));
+    assert_eq!(case.stored(world, 2).await, Some(second.record));
+    let expected = Story {
+        version: new,
+        ..story
+    };
+    assert_eq!(case.stored_story(world).await, Some(expected));
+}
+
+/// A snapshot that another was given up for is not taken back by its first attempt, whatever time that looks at; it can be
+/// claimed.
+pub async fn a_head_that_another_was_given_up_for_stays(world: &mut World) {
+    let case = Case::new();
+    let first = case.accepted(world, 1).await;
+    past_window(world);
+    let second = case.accepted(world, 2).await;
+    let (attempt, read, new) = (second.record.attempt, version(&second), world.token());
     assert_eq!(
-        case.stored_story(world).await.map(|story| story.version),
-        Some(version(&second))
+        case.supersede_as(world, 1, first.record.attempt, read, new).await,
+        Written::Done
     );
+    let put_back = case.put_back(read, None);
+    assert_eq!(
+        case.remove(world, 2, attempt, Some(put_back)).await,
+        Written::Lost,
+        "though within the window"
+    );
+    assert_eq!(case.stored(world, 2).await, Some(second.record));
+    past_window(world);
+    assert_eq!(case.claim(world, 2, attempt, Some(read)).await.0, Written::Lost);
+    assert_eq!(case.claim(world, 2, attempt, Some(new)).await.0, Written::Done);
 }
 
 /// SUPERSEDE is lost when the attempt, the state or the story's version is another.
@@ -758,6 +793,10 @@ pub async fn a_supersession_needs_attempt_state_and_story(world: &mut World) {
     );
     assert_eq!(case.supersede(world, 2, attempt, version).await, Written::Lost);
     assert_eq!(case.stored(world, 1).await, Some(first.record));
+    assert_eq!(
+        case.stored_story(world).await.map(|story| story.version),
+        Some(version)
+    );
     assert_eq!(case.mark(world, 1, attempt).await, Written::Done);
     assert_eq!(case.supersede(world, 1, attempt, version).await, Written::Lost);
     assert_eq!(
@@ -770,11 +809,16 @@ pub async fn a_supersession_needs_attempt_state_and_story(world: &mut World) {
 pub async fn a_repeated_supersession_is_done(world: &mut World) {
     let case = Case::new();
     let first = case.accepted(world, 1).await;
+    let new = world.token();
     for _ in 0..2 {
         assert_eq!(
-            case.supersede(world, 1, first.record.attempt, version(&first))
+            case.supersede_as(world, 1, first.record.attempt, version(&first), new)
                 .await,
             Written::Done
+        );
+        assert_eq!(
+            case.stored_story(world).await.map(|story| story.version),
+            Some(new)
         );
     }
 }
@@ -856,7 +900,8 @@ pub async fn a_removal_needs_state_recorded(world: &mut World) {
             .await,
         Written::Done
     );
-    let put_back = case.put_back(version(&given_up), None);
+    let now = case.stored_story(world).await.unwrap().version;
+    let put_back = case.put_back(now, None);
     assert_eq!(
         case.remove(world, 2, given_up.record.attempt, Some(put_back))
             .await,

@@ -81,6 +81,7 @@ impl Bus {
                         key: message.key.clone(),
                         read,
                         story,
+                        version: self.fresh_token(),
                         now,
                     };
                     match self.ports.ledger.supersede(&supersession).await {
