@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -27,6 +28,35 @@ pub fn run<F: Future>(future: F) -> F::Output {
             return output;
         }
         thread::park();
+    }
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Runs a future that nothing outside of it wakes.
+///
+/// # Panics
+///
+/// When it waits and nobody is left who could wake it: a test fails then instead of hanging.
+pub fn run_alone<F: Future>(future: F) -> F::Output {
+    let flag = Arc::new(Flag(AtomicBool::new(true)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut cx = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        assert!(
+            flag.0.swap(false, Ordering::AcqRel),
+            "everything waits for something that nobody does"
+        );
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return output;
+        }
     }
 }
 

@@ -176,8 +176,11 @@ fn cast<const N: usize>(messages: &[Message; N]) -> [(Message, i64); N] {
 #[test]
 fn two_attempts_at_once() {
     let mut all = Explored::default();
-    for (before, messages) in scenes() {
+    for (number, (before, messages)) in scenes().into_iter().enumerate() {
         for claims in BOTH {
+            if claims == Claims::Trusted && number % 2 == 1 && !is_deep() {
+                continue;
+            }
             let start = before.in_memory(claims);
             let mut run = |limits| all.add(interleave(&start, &cast(&messages), limits));
             run(Limits {
@@ -213,7 +216,7 @@ fn two_attempts_at_once() {
     }
     println!("two attempts at once: {all}");
     all.assert_kept();
-    assert!(all.schedules >= 70_000, "{all}");
+    assert!(all.schedules >= 60_000, "{all}");
 }
 
 /// Three clients retry one left-over at the same moment, or two of them and a newer snapshot.

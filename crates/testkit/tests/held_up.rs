@@ -8,7 +8,7 @@ use storybus_core::ops::Caller;
 use storybus_core::ops::publish::PublishRequest;
 use storybus_core::ports::{Ledger, Topic};
 use storybus_core::{Bus, Settings};
-use storybus_testkit::executor::{run, yield_now};
+use storybus_testkit::executor::{run_alone, yield_now};
 use storybus_testkit::explore::{Message, Verdict};
 use storybus_testkit::faulty::{Call, Fault, Faulty, Plan};
 use storybus_testkit::suite::{Stores, sample};
@@ -86,7 +86,7 @@ impl World {
 #[test]
 fn a_removal_past_its_window_does_not_bring_back_what_was_given_up() {
     let world = World::new();
-    run(async {
+    run_alone(async {
         let stopped = world
             .publish(1, Plan::new().next(Call::Record, Fault::StopAfter))
             .await;
@@ -113,7 +113,7 @@ fn a_removal_past_its_window_does_not_bring_back_what_was_given_up() {
 #[test]
 fn a_snapshot_is_not_refused_against_one_that_was_taken_back() {
     let world = World::new();
-    run(async {
+    run_alone(async {
         assert_eq!(world.publish(1, Plan::new()).await, Some(Verdict::Accepted));
         let failing = Plan::new().always(Call::Publish, Fault::Refused);
         let removal = failing.hold(Call::Remove);

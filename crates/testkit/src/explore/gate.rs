@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use storybus_core::domain::message::Publication;
 use storybus_core::domain::time::Millis;
-use storybus_core::ports::Clock;
+use storybus_core::ports::topic::PublishError;
+use storybus_core::ports::{Clock, Topic};
 
 use crate::clock::FakeClock;
 use crate::faulty::{Call, Director, Fault};
@@ -53,6 +55,8 @@ struct Inner {
     /// What was not done as asked.
     faults: Vec<(Call, Fault)>,
     late: Vec<Late>,
+    /// What it began though it was too late.
+    overstepped: Option<String>,
 }
 
 impl Gate {
@@ -64,6 +68,7 @@ impl Gate {
             done: Vec::new(),
             faults: Vec::new(),
             late: Vec::new(),
+            overstepped: None,
         };
         Arc::new(Self {
             clock,
@@ -96,6 +101,10 @@ impl Gate {
 
     pub(super) fn take_late(&self) -> Vec<Late> {
         std::mem::take(&mut self.lock().late)
+    }
+
+    pub(super) fn overstepped(&self) -> Option<String> {
+        self.lock().overstepped.clone()
     }
 
     /// Lets the attempt go on from where it stands.
@@ -147,6 +156,26 @@ impl Director for Gate {
     async fn stop(&self, _call: Call) -> Infallible {
         self.lock().place = Place::Stopped;
         std::future::pending().await
+    }
+}
+
+/// The topic as the attempt sees it: what it begins must end before its claim and its function do.
+pub(super) struct Punctual {
+    pub(super) topic: Arc<dyn Topic>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) deadline: Millis,
+}
+
+#[async_trait]
+impl Topic for Punctual {
+    async fn publish(&self, publication: &Publication, timeout: Duration) -> Result<(), PublishError> {
+        let end = NodeClock(self.gate.clone()).now().plus(timeout);
+        let limit = publication.claim.until.min(self.deadline);
+        if end > limit {
+            let seen = format!("a publication may end {} ms behind its limit", end.0 - limit.0);
+            self.gate.lock().overstepped = Some(seen);
+        }
+        self.topic.publish(publication, timeout).await
     }
 }
 

@@ -38,7 +38,7 @@ pub fn interleave(start: &Stage, cast: &[(Message, i64)], limits: Limits) -> Exp
     let mut choices = Choices::all();
     loop {
         schedule(start, cast, limits, &mut choices, &mut healed, &mut explored);
-        if !choices.next_way() {
+        if explored.is_hopeless() || !choices.next_way() {
             return explored;
         }
     }
@@ -50,6 +50,9 @@ pub fn wander(start: &Stage, cast: &[(Message, i64)], limits: Limits, seeds: Ran
     let mut explored = Explored::default();
     let mut healed = HashSet::new();
     for seed in seeds {
+        if explored.is_hopeless() {
+            break;
+        }
         schedule(
             start,
             cast,

@@ -61,13 +61,17 @@ pub struct Explored {
     pub states: usize,
     /// What was broken, shortest schedule first, at most a handful of each promise.
     pub broken: Vec<Broken>,
+    breaches: usize,
 }
 
 /// How many broken schedules of one promise are kept.
 const KEPT: usize = 3;
+/// After how many broken schedules an exploration gives up.
+const HOPELESS: usize = 100;
 
 impl Explored {
     fn broke(&mut self, broken: Broken) {
+        self.breaches += 1;
         self.broken.push(broken);
         self.broken.sort_by_key(|b| (b.promise, b.schedule.len()));
         let mut kept = Vec::new();
@@ -82,6 +86,10 @@ impl Explored {
             }
         }
         self.broken = kept;
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.breaches >= HOPELESS
     }
 
     /// Adds what another exploration came to.

@@ -46,6 +46,9 @@ pub fn wander_over(
 ) -> Explored {
     let mut explored = Explored::default();
     for seed in seeds {
+        if explored.is_hopeless() {
+            break;
+        }
         let mut choices = Choices::drawn(seed);
         on_fresh(factory, prologue, &mut explored, |stage| {
             play(stage, cast, limits, &mut choices)
@@ -77,7 +80,7 @@ pub fn sequence_over(
             }
             Ok(())
         });
-        if !choices.next_way() {
+        if explored.is_hopeless() || !choices.next_way() {
             return explored;
         }
     }

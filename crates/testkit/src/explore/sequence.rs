@@ -65,7 +65,7 @@ impl Walk<'_> {
                 let mut choices = Choices::all();
                 loop {
                     self.attempt(from, pause, message, level, &mut choices);
-                    if !choices.next_way() {
+                    if self.explored.is_hopeless() || !choices.next_way() {
                         break;
                     }
                 }

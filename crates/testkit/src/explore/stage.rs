@@ -14,11 +14,11 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ops::Caller;
 use storybus_core::ops::publish::{PublishRequest, Published};
 use storybus_core::ports::queues::Receive;
-use storybus_core::ports::{Ledger, Topic};
+use storybus_core::ports::{Clock, Ledger, Topic};
 use storybus_core::{Bus, Settings};
 
 use super::actor::{Actor, Step};
-use super::gate::{Gate, Late, NodeClock, Place};
+use super::gate::{Gate, Late, NodeClock, Place, Punctual};
 use super::message::Message;
 use super::witness::{Breach, Promise, Spy, Verdict, WINDOW, Witness};
 use super::{Broken, Choices};
@@ -181,12 +181,17 @@ impl Stage {
         message: &Message,
         gate: &Arc<Gate>,
     ) -> (BoxFuture<'static, Result<Published, Refusal>>, Millis) {
+        let deadline = NodeClock(gate.clone()).now().plus(FUNCTION);
         let bus = self.bus.with_ports(|ports| {
             ports.clock = Arc::new(NodeClock(gate.clone()));
             ports.ledger = Arc::new(Faulty::<dyn Ledger>::new(ports.ledger.clone(), gate.clone()));
-            ports.topic = Arc::new(Faulty::<dyn Topic>::new(ports.topic.clone(), gate.clone()));
+            let topic = Arc::new(Faulty::<dyn Topic>::new(ports.topic.clone(), gate.clone()));
+            ports.topic = Arc::new(Punctual {
+                topic,
+                gate: gate.clone(),
+                deadline,
+            });
         });
-        let deadline = bus.ports().clock.now().plus(FUNCTION);
         let request = PublishRequest {
             body: message.body.clone(),
             idempotency_key: None,
@@ -250,7 +255,11 @@ impl Stage {
         if let (Some(Place::Before(call)), true) = (actor.place(), fault != Fault::None) {
             self.trace.push(format!("{name}: {call:?} meets {fault:?}"));
         }
-        match actor.step(self, fault) {
+        let step = actor.step(self, fault);
+        if let Some(seen) = actor.gate.overstepped() {
+            return Err((Promise::E, seen));
+        }
+        match step {
             Step::Stands => Ok(None),
             Step::Stopped => {
                 self.trace.push(format!("{name}: stopped"));
@@ -350,7 +359,7 @@ impl Stage {
     /// Holds everything seen so far against the promises.
     pub(super) fn check(&mut self) -> Result<(), Breach> {
         self.look();
-        self.witness.check()?;
+        self.witness.check(self.last_accepted())?;
         let Some(memory) = &self.memory else { return Ok(()) };
         for (key, record) in memory.records() {
             if record.state == RecordState::Published && !self.witness.is_published(key.message_id) {

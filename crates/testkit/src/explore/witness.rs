@@ -135,6 +135,7 @@ pub(super) struct Sight {
     message_id: MessageId,
     attempt: Token,
     at: Millis,
+    until: Millis,
     record: Option<Record>,
     is_head: bool,
 }
@@ -167,6 +168,7 @@ impl Topic for Spy {
             message_id: publication.message_id,
             attempt: publication.claim.attempt,
             at,
+            until: publication.claim.until,
             record,
             is_head: story.is_none() || head == Some(publication.message_id),
         };
@@ -193,6 +195,8 @@ pub(super) struct Witness {
     pub(super) sent: Vec<Message>,
     /// What a client was told is superseded, and how many sights there were then.
     superseded: Vec<(MessageId, usize)>,
+    /// What was refused as out of order: the story must stay there.
+    stale: BTreeSet<u64>,
     /// How far the nodes' clocks are apart.
     pub(super) skew: Duration,
     /// Whether records have expired meanwhile.
@@ -207,6 +211,7 @@ impl Clone for Witness {
             log: self.log.clone(),
             sent: self.sent.clone(),
             superseded: self.superseded.clone(),
+            stale: self.stale.clone(),
             skew: self.skew,
             forgetful: self.forgetful,
         }
@@ -292,6 +297,7 @@ impl Witness {
                 hold(stale, Promise::D, || {
                     format!("{name} was refused as stale; the story is at {last:?}")
                 })?;
+                self.stale.extend(message.snapshot);
                 nothing_left()
             }
             Verdict::Superseded => {
@@ -315,9 +321,14 @@ impl Witness {
         }
     }
 
-    /// Holds everything seen so far against the promises about the queue.
-    pub(super) fn check(&self) -> Result<(), Breach> {
+    /// Holds everything seen so far against the promises; `last` is the sequence number of the story's last accepted
+    /// snapshot.
+    pub(super) fn check(&self, last: Option<u64>) -> Result<(), Breach> {
         self.check_log()?;
+        let stale = self.stale.last().copied();
+        hold(stale <= last, Promise::D, || {
+            format!("snapshot {stale:?} was refused as out of order for nothing; the story is at {last:?}")
+        })?;
         let sights = lock(&self.sights);
         for (place, sight) in sights.iter().enumerate() {
             let name = self.name(sight.message_id);
@@ -334,6 +345,10 @@ impl Witness {
             let in_time = record.is_some_and(|r| sight.at < r.recorded_at.plus(WINDOW + self.skew));
             hold(in_time, Promise::E, || {
                 format!("{name} was published past its window")
+            })?;
+            let well_within = record.is_some_and(|r| sight.until <= r.recorded_at.plus(WINDOW / 3));
+            hold(well_within, Promise::E, || {
+                format!("{name} might have been published until {:?}", sight.until)
             })?;
             hold(own || sight.is_head, Promise::F, || {
                 format!("{name} was published while it was not the latest")

@@ -240,7 +240,7 @@ mod tests {
 
     use super::super::Faulty;
     use super::*;
-    use crate::executor::run;
+    use crate::executor::run_alone;
     use crate::suite::sample;
     use crate::{FakeClock, Memory};
 
@@ -272,7 +272,7 @@ mod tests {
             .next(Call::WorkspaceCreate, Fault::None)
             .always(Call::WorkspaceCreate, Fault::Before);
         let (clock, memory, faulty) = wrapped(&plan);
-        run(async {
+        run_alone(async {
             let errors: [fn(&StoreError) -> bool; 5] = [
                 |e| matches!(e, StoreError::Unavailable { .. }),
                 |e| matches!(e, StoreError::Internal { .. }),
@@ -312,7 +312,7 @@ mod tests {
         ] {
             let plan = Plan::new().next(Call::WorkspaceCreate, fault);
             let (clock, memory, faulty) = wrapped(&plan);
-            run(async {
+            run_alone(async {
                 assert!(plan.run(create(&faulty, &clock, "w1")).await.is_none());
                 assert!(plan.is_stopped());
                 assert_eq!(
@@ -328,7 +328,7 @@ mod tests {
         let plan = Plan::new();
         let hold = plan.hold(Call::WorkspaceCreate);
         let (clock, memory, faulty) = wrapped(&plan);
-        run(async {
+        run_alone(async {
             let test = async {
                 hold.reached().await;
                 assert!(Workspaces::list(&memory, None, 1).await.unwrap().is_empty());
