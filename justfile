@@ -54,10 +54,10 @@ explore:
 # What docs/benchmarks.md reports: JSON and schema, the engine beside SQLite itself, then the whole bus over HTTP
 bench MESSAGES="1000000":
     cargo build --release -p storybus-cli
-    cargo run --release -p storybus-json --example bench
-    cargo run --release -p storybus-som --example bench
+    cargo run --release -p storybus-json --example bench_json
+    cargo run --release -p storybus-som --example bench_som
     mkdir -p target/bench
-    cargo run --release -p storybus-sqlite --example bench -- --dir target/bench/engine --messages {{ MESSAGES }} --stories --body 4000
+    cargo run --release -p storybus-sqlite --example bench_engine -- --dir target/bench/engine --messages {{ MESSAGES }} --stories --body 4000
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16
 
 # The bus on this machine, with something to try it with

@@ -29,7 +29,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-/// Whether [`write`] could put a file there: nothing but a regular file is replaced, and the folder takes new files. Leaves
+/// Whether [`write()`] could put a file there: nothing but a regular file is replaced, and the folder takes new files. Leaves
 /// everything as it is.
 pub fn check(path: &Path) -> io::Result<()> {
     let invalid = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));

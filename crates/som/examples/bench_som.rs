@@ -1,4 +1,4 @@
-//! Prints how long the checks take, as medians: `cargo run --release -p storybus-som --example bench`.
+//! Prints how long the checks take, as medians: `cargo run --release -p storybus-som --example bench_som`.
 
 use std::hint::black_box;
 use std::io::Write;

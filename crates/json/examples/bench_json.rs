@@ -1,4 +1,4 @@
-//! How long reading and hashing take: `cargo run --release -p storybus-json --example bench [FILE…]`.
+//! How long reading and hashing take: `cargo run --release -p storybus-json --example bench_json [FILE…]`.
 //!
 //! Prints, for a snapshot of about 4 kB and for each file named, the median time of parsing, of the content
 //! hash of the parsed document, and of SHA-256 over the same bytes, which is the least any hash can cost.

@@ -1,7 +1,7 @@
 //! How fast the engine is, on this machine, beside SQLite itself.
 //!
 //! ```sh
-//! cargo run --release -p storybus-sqlite --example bench -- [--dir DIR] [--messages 1000000] [--tasks 16] [--body 1000] [--stories] [--soak SECONDS]
+//! cargo run --release -p storybus-sqlite --example bench_engine -- [--dir DIR] [--messages 1000000] [--tasks 16] [--body 1000] [--stories] [--soak SECONDS]
 //!     [--every PAGES]
 //! ```
 //!
