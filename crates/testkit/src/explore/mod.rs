@@ -5,7 +5,7 @@
 //! real `Bus::publish` runs here on ports that stop at every call, and a scheduler decides at each stop who goes on,
 //! what fails and how much time passes. [`Choices`] turns a scheduler into all its schedules, or into some drawn by a
 //! seed. [`sequence`] takes attempts one after the other, each with its faults; [`interleave`] lets several attempts
-//! run into each other call by call. After each schedule, [`witness`] checks the promises from outside: what the
+//! run into each other call by call. After each schedule, `witness` checks the promises from outside: what the
 //! clients were told, and what the consumers' queue holds.
 //!
 //! A broken promise is reported with its schedule, the shortest first: it can be read from top to bottom.

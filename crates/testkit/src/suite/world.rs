@@ -195,7 +195,7 @@ impl World {
         self.send(&queue.workspace, &Letter::new(n, group)).await;
     }
 
-    /// Receives up to `max`, without waiting, hidden for [`VISIBILITY`].
+    /// Receives up to `max`, without waiting, hidden for the sample visibility.
     pub async fn receive(&self, queue: &QueueKey, max: usize) -> Vec<Delivery> {
         self.receive_as(queue, &receive(max)).await
     }
