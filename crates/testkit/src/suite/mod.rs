@@ -136,11 +136,21 @@ macro_rules! behaviours {
 }
 pub(crate) use behaviours;
 
-/// The suites, one a port.
+/// The suites: one a port, or several where a port has much to promise.
 pub const SUITES: &[&[Behaviour]] = &[
-    ledger::ALL,
+    ledger::records::ALL,
+    ledger::stories::ALL,
+    ledger::claims::ALL,
+    ledger::supersessions::ALL,
+    ledger::removals::ALL,
     topic::ALL,
-    queues::ALL,
+    queues::receive::ALL,
+    queues::visibility::ALL,
+    queues::release::ALL,
+    queues::dead_letters::ALL,
+    queues::attempts::ALL,
+    queues::waiting::ALL,
+    queues::keeping::ALL,
     workspaces::ALL,
     connections::ALL,
     audit::ALL,
@@ -252,9 +262,19 @@ mod tests {
     #[test]
     fn every_behaviour_is_listed() {
         let sources = [
-            include_str!("ledger.rs"),
+            include_str!("ledger/records.rs"),
+            include_str!("ledger/stories.rs"),
+            include_str!("ledger/claims.rs"),
+            include_str!("ledger/supersessions.rs"),
+            include_str!("ledger/removals.rs"),
             include_str!("topic.rs"),
-            include_str!("queues.rs"),
+            include_str!("queues/receive.rs"),
+            include_str!("queues/visibility.rs"),
+            include_str!("queues/release.rs"),
+            include_str!("queues/dead_letters.rs"),
+            include_str!("queues/attempts.rs"),
+            include_str!("queues/waiting.rs"),
+            include_str!("queues/keeping.rs"),
             include_str!("workspaces.rs"),
             include_str!("connections.rs"),
             include_str!("audit.rs"),
