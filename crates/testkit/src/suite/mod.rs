@@ -152,7 +152,10 @@ pub const SUITES: &[&[Behaviour]] = &[
     queues::waiting::ALL,
     queues::keeping::ALL,
     workspaces::ALL,
-    connections::ALL,
+    connections::entries::ALL,
+    connections::system_ids::ALL,
+    connections::operators::ALL,
+    connections::consumers::ALL,
     audit::ALL,
 ];
 
@@ -276,7 +279,10 @@ mod tests {
             include_str!("queues/waiting.rs"),
             include_str!("queues/keeping.rs"),
             include_str!("workspaces.rs"),
-            include_str!("connections.rs"),
+            include_str!("connections/entries.rs"),
+            include_str!("connections/system_ids.rs"),
+            include_str!("connections/operators.rs"),
+            include_str!("connections/consumers.rs"),
             include_str!("audit.rs"),
         ];
         for (source, suite) in sources.iter().zip(SUITES) {
