@@ -18,6 +18,7 @@ mod message;
 mod over;
 mod sequence;
 mod stage;
+mod state;
 mod witness;
 
 use std::fmt;

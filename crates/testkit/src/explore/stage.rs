@@ -1,14 +1,12 @@
 //! A bus on an engine, for attempts that are led call by call.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::filter::Filter;
-use storybus_core::domain::record::{RecordState, StoryKey};
+use storybus_core::domain::record::RecordState;
 use storybus_core::domain::refusal::Refusal;
 use storybus_core::domain::time::Millis;
 use storybus_core::ops::Caller;
@@ -37,13 +35,13 @@ pub(super) const ABANDONED: Duration = Duration::from_secs(5);
 /// A bus, its engine, its time, and what was seen.
 pub struct Stage {
     pub(super) clock: FakeClock,
-    stores: Stores,
-    memory: Option<Memory>,
+    pub(super) stores: Stores,
+    pub(super) memory: Option<Memory>,
     claims: Claims,
     random: Arc<SeededRandom>,
     bus: Bus,
     caller: Caller,
-    queue: QueueKey,
+    pub(super) queue: QueueKey,
     pub(super) witness: Witness,
     /// What happened, for people.
     pub(super) trace: Vec<String>,
@@ -335,27 +333,6 @@ impl Stage {
         }
     }
 
-    /// The sequence number of the story's last accepted snapshot.
-    fn last_accepted(&self) -> Option<u64> {
-        let key = StoryKey {
-            workspace: self.queue.workspace.clone(),
-            digest: STORY_DIGEST,
-        };
-        let nobody = storybus_core::domain::record::RecordKey {
-            workspace: self.queue.workspace.clone(),
-            message_id: sample::message_id(0),
-        };
-        let story = match &self.memory {
-            Some(memory) => memory.stories().remove(&key),
-            None => {
-                run(self.stores.ledger.read(&nobody, Some(&key), self.clock.now()))
-                    .ok()?
-                    .story
-            }
-        };
-        story?.state.sequence_number()?.parse().ok()
-    }
-
     /// Holds everything seen so far against the promises.
     pub(super) fn check(&mut self) -> Result<(), Breach> {
         self.look();
@@ -417,83 +394,6 @@ impl Stage {
         }
     }
 
-    /// Times at which something changes: the edges of the windows that are open.
-    pub(super) fn edges(&self) -> Vec<Duration> {
-        let now = self.clock.now();
-        let Some(memory) = &self.memory else {
-            return vec![WINDOW];
-        };
-        let open = memory
-            .records()
-            .into_values()
-            .filter(|record| record.in_flight(now, WINDOW));
-        let mut edges: Vec<Duration> = open
-            .map(|record| now.until(record.recorded_at.plus(WINDOW)))
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        edges
-    }
-
-    /// What tells this state from others, tokens and absolute times aside: two states with one fingerprint have the
-    /// same future. Records that differ only in how much of their 7 days is left are taken for equal, since time passes
-    /// in seconds or in more than 7 days here.
-    pub(super) fn fingerprint(&self) -> Option<u64> {
-        let memory = self.memory.as_ref()?;
-        let now = self.clock.now();
-        let mut hasher = DefaultHasher::new();
-        for (key, record) in memory.records().iter().filter(|(_, r)| now < r.expires_at) {
-            key.hash(&mut hasher);
-            record.content_hash.hash(&mut hasher);
-            record.state.hash(&mut hasher);
-            if record.state == RecordState::Recorded {
-                record.recorded_at.until(now).min(WINDOW).hash(&mut hasher);
-            }
-        }
-        for (key, story) in memory.stories() {
-            key.hash(&mut hasher);
-            story.head.hash(&mut hasher);
-            story.state.sequence_number().hash(&mut hasher);
-        }
-        for taken in memory.taken() {
-            taken.message_id.hash(&mut hasher);
-            taken
-                .at
-                .until(now)
-                .min(Duration::from_secs(300))
-                .hash(&mut hasher);
-        }
-        self.witness.superseded().hash(&mut hasher);
-        self.witness.forgetful.hash(&mut hasher);
-        let mut sent: Vec<&str> = self.witness.sent.iter().map(|m| m.name.as_str()).collect();
-        sent.sort_unstable();
-        sent.hash(&mut hasher);
-        Some(hasher.finish())
-    }
-
-    /// What of this state a refused attempt must leave as it was.
-    pub(super) fn substance(&self) -> Option<String> {
-        let memory = self.memory.as_ref()?;
-        let now = self.clock.now();
-        let records: Vec<String> = memory
-            .records()
-            .iter()
-            .filter(|(_, record)| now < record.expires_at)
-            .map(|(key, r)| {
-                format!(
-                    "{} {:?} {:?} {:?}",
-                    key.message_id, r.content_hash, r.state, r.recorded_at
-                )
-            })
-            .collect();
-        let stories: Vec<String> = memory
-            .stories()
-            .values()
-            .map(|s| format!("{} {:?}", s.head, s.state))
-            .collect();
-        Some(format!("{records:?} {stories:?} {}", memory.taken().len()))
-    }
-
     /// Runs attempts in a row, each stopped after so many calls that were done (or led to its end), to make a place to
     /// start from.
     ///
@@ -516,11 +416,6 @@ impl Stage {
         self
     }
 }
-
-/// The first 16 bytes of the SHA-256 of `s`, the id of the one story.
-const STORY_DIGEST: [u8; 16] = [
-    0x04, 0x3a, 0x71, 0x87, 0x74, 0xc5, 0x72, 0xbd, 0x8a, 0x25, 0xad, 0xbe, 0xb1, 0xbf, 0xcd, 0x5c,
-];
 
 fn parties() -> (Caller, QueueKey) {
     let start = crate::clock::START;
