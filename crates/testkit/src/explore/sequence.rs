@@ -133,6 +133,7 @@ pub(super) fn lead(
     choices: &mut Choices,
 ) -> Result<(), Breach> {
     let before = stage.substance();
+    let undecided = stage.head_in_flight(message);
     let (foreseen, began) = (stage.foresee(message), stage.clock.now());
     if stage.substance() != before {
         return Err((
@@ -151,6 +152,10 @@ pub(super) fn lead(
         }
         fault
     })?;
+    if verdict == Some(Verdict::Superseded) && undecided {
+        let seen = format!("{} was superseded by one that may still fail", message.name);
+        return Err((Promise::Honest, seen));
+    }
     let undisturbed = met.is_empty() && stage.clock.now() == began;
     if undisturbed && verdict != Some(foreseen) {
         return Err((

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use storybus_core::domain::record::{RecordKey, RecordState, StoryKey};
 
+use super::message::Message;
 use super::stage::Stage;
 use super::witness::WINDOW;
 use crate::executor::run;
@@ -36,6 +37,22 @@ impl Stage {
             }
         };
         story?.state.sequence_number()?.parse().ok()
+    }
+
+    /// Whether the story's last accepted snapshot is another message that may still fail.
+    pub(super) fn head_in_flight(&self, message: &Message) -> bool {
+        let Some(memory) = &self.memory else {
+            return false;
+        };
+        let (now, records) = (self.clock.now(), memory.records());
+        memory.stories().into_iter().any(|(key, story)| {
+            let head = RecordKey {
+                workspace: key.workspace,
+                message_id: story.head,
+            };
+            let in_flight = records.get(&head).is_some_and(|r| r.in_flight(now, WINDOW));
+            story.head != message.id && message.snapshot.is_some() && in_flight
+        })
     }
 
     /// Times at which something changes: the edges of the windows that are open.
