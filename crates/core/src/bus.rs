@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::domain::record::Token;
 use crate::ops::token::TokenCache;
 use crate::ports::{
-    AuditLog, Clock, Connections, Ledger, Queues, Random, Rates, SecretHasher, SigningKeys, Topic, Workspaces,
+    ActivityLog, Archive, AuditLog, Clock, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues,
+    Random, Rates, SecretHasher, SigningKeys, Stories, Topic, Workspaces,
 };
 
 /// What the bus runs on.
@@ -22,6 +23,18 @@ pub struct Ports {
     pub topic: Arc<dyn Topic>,
     /// The consumers' queues.
     pub queues: Arc<dyn Queues>,
+    /// The same in an operator's hands.
+    pub queue_control: Arc<dyn QueueControl>,
+    /// The consumers' dead letters.
+    pub dead_letters: Arc<dyn DeadLetters>,
+    /// What was published.
+    pub archive: Arc<dyn Archive>,
+    /// The stories.
+    pub stories: Arc<dyn Stories>,
+    /// Replays and redrives.
+    pub jobs: Arc<dyn Jobs>,
+    /// What was refused.
+    pub activity: Arc<dyn ActivityLog>,
     /// The registry of workspaces.
     pub workspaces: Arc<dyn Workspaces>,
     /// The registry of connections.

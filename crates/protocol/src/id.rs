@@ -85,6 +85,11 @@ text_id! {
     SecretId, 's'
 }
 
+text_id! {
+    /// A job: `j…`.
+    JobId, 'j'
+}
+
 /// What a connection is, and so what it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

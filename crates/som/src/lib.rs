@@ -19,5 +19,6 @@ mod validate;
 mod version;
 
 pub use family::Family;
+pub use rfc3339::ceil_millis;
 pub use schema::schema_rules;
 pub use validate::{Checked, Options, validate};

@@ -54,6 +54,24 @@ impl<'a> Instant<'a> {
     }
 }
 
+impl Instant<'_> {
+    /// Milliseconds since 1970-01-01T00:00:00Z, rounded up; a leap second is the second before.
+    fn ceil_millis(self) -> i64 {
+        let digit = |n: usize| self.fraction.as_bytes().get(n).map_or(0, |b| i64::from(b - b'0'));
+        let millis = digit(0) * 100 + digit(1) * 10 + digit(2);
+        self.seconds * 1000 + millis + i64::from(self.fraction.len() > 3)
+    }
+}
+
+/// Milliseconds since 1970-01-01T00:00:00Z of an RFC 3339 time, rounded up to the next whole one; `None` when the text is
+/// not such a time.
+///
+/// Rounded up, a bound of a half-open range of times that are whole milliseconds takes in just what the text says.
+#[must_use]
+pub fn ceil_millis(text: &str) -> Option<i64> {
+    Instant::parse(text).map(Instant::ceil_millis)
+}
+
 impl Ord for Instant<'_> {
     /// 23:59:59.9, then 23:59:60, then 00:00:00. Fractions compare as text: both start right after the point.
     fn cmp(&self, other: &Self) -> Ordering {
@@ -207,6 +225,21 @@ mod tests {
         ] {
             assert!(Instant::parse(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn milliseconds_are_rounded_up() {
+        for (text, millis) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01T00:00:00.1Z", 100),
+            ("1970-01-01T00:00:01.0010Z", 1001),
+            ("1970-01-01T00:00:01.0010001Z", 1002),
+            ("1969-12-31T23:59:59.9999Z", 0),
+            ("2016-12-31T23:59:60Z", 1_483_228_799_000),
+        ] {
+            assert_eq!(ceil_millis(text), Some(millis), "{text}");
+        }
+        assert_eq!(ceil_millis("now"), None);
     }
 
     #[test]

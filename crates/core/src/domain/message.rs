@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use storybus_json::Value;
 use storybus_protocol::id::{ConnectionId, CorrelationId, MessageId, WorkspaceId};
 
-use super::record::Token;
+use super::record::{Token, story_digest};
 use super::time::Millis;
 
 /// The largest body, in bytes.
@@ -65,6 +66,40 @@ impl Attributes {
     }
 }
 
+/// What a message is about, as its payload says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// The digest of its `payload.story_id`, if that is a string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<[u8; 16]>,
+    /// That `story_id` itself, unless it is longer than [`MAX_STORY_ID`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story_id: Option<String>,
+    /// A snapshot's sequence number, in canonical form, if it has one of at most 30 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<String>,
+}
+
+/// The longest `story_id` that is kept to be shown, in bytes.
+pub const MAX_STORY_ID: usize = 1024;
+
+impl About {
+    /// What a payload is about; `snapshot` tells whether it is one of a story.
+    #[must_use]
+    pub fn of(payload: Value<'_>, snapshot: bool) -> Self {
+        let story_id = payload.get("story_id").and_then(Value::as_str);
+        let number = payload.get("sequence_number").filter(|_| snapshot);
+        Self {
+            story: story_id.map(story_digest),
+            story_id: story_id.filter(|id| id.len() <= MAX_STORY_ID).map(str::to_owned),
+            sequence_number: number
+                .and_then(Value::as_number)
+                .map(|number| number.canonical().into_owned())
+                .filter(|number| number.len() <= 30),
+        }
+    }
+}
+
 /// A message as it is handed to the topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
@@ -80,6 +115,8 @@ pub struct Publication {
     pub body: Bytes,
     /// What travels beside them.
     pub attributes: Attributes,
+    /// What it is about: for the archive.
+    pub about: About,
     /// By what right it is published.
     pub claim: Claim,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use storybus_protocol::id::{ConnectionId, MessageId, WorkspaceId};
 use storybus_som::story::StoryState;
 
@@ -28,6 +29,14 @@ pub struct StoryKey {
     pub workspace: WorkspaceId,
     /// The first 16 bytes of the SHA-256 of the `story_id`.
     pub digest: [u8; 16],
+}
+
+/// The digest by which a story is known.
+#[must_use]
+pub fn story_digest(story_id: &str) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&Sha256::digest(story_id.as_bytes())[..16]);
+    digest
 }
 
 /// SHA-256 of a message's canonical form.

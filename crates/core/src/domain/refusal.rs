@@ -1,9 +1,11 @@
 //! A refusal: what the caller is told, free of HTTP.
 
+use serde::{Deserialize, Serialize};
 use storybus_protocol::{Source, Violation, rule};
 
 /// What kind of refusal; each front maps it to its own status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
     /// The request or the message is wrong.
     Invalid,
@@ -54,6 +56,15 @@ impl Refusal {
     /// A refusal by one rule of the bus.
     pub fn policy(kind: RefusalKind, rule: &'static str, message: impl Into<String>) -> Self {
         Self::of(kind, vec![Violation::new(Source::Policy, rule, message)])
+    }
+
+    /// The rules, each once, in the order in which they stand.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        self.violations.iter().enumerate().filter_map(|(n, violation)| {
+            let rule: &str = &violation.rule;
+            let seen = self.violations.iter().take(n).any(|v| v.rule == *rule);
+            (!seen).then_some(rule)
+        })
     }
 
     /// The same at a place (of its first violation).

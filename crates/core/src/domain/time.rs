@@ -19,6 +19,15 @@ impl Millis {
         )
     }
 
+    /// This long before; saturates.
+    #[must_use]
+    pub fn minus(self, span: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
+    }
+
     /// How long until `later`; zero when it has passed.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {

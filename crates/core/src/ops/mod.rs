@@ -2,6 +2,8 @@
 
 pub mod admin;
 mod authorise;
+pub mod history;
+pub mod jobs;
 pub mod message_state;
 pub mod publish;
 pub mod pull;

@@ -46,6 +46,8 @@ pub struct NewRecord {
 pub struct StoryMove {
     /// Which.
     pub key: StoryKey,
+    /// Its id, for people: kept with the story.
+    pub story_id: String,
     /// As it was read: it must still be this version (or still be absent).
     pub read: Option<(Token, MessageId)>,
     /// What it becomes.

@@ -29,6 +29,9 @@ pub struct StoryState {
     /// The story type, if it is one that a story does not come back from.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<End>,
+    /// The story type, as sent.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub(super) story_type: Option<String>,
     /// Of the story's first snapshot, in lower case.
     #[serde(rename = "c", default)]
     pub(super) correlation_id: String,
@@ -81,6 +84,7 @@ impl StoryState {
             members: snapshot.members().into_iter().map(str::to_owned).collect(),
             assets: snapshot.assets(),
             end: snapshot.story_type().and_then(End::of),
+            story_type: snapshot.story_type().map(str::to_owned),
             correlation_id,
             decided: snapshot.reviews().decided,
         }
@@ -89,6 +93,16 @@ impl StoryState {
     /// The last accepted sequence number: exact decimal text.
     pub fn sequence_number(&self) -> Option<&str> {
         self.sequence_number.as_deref()
+    }
+
+    /// When the last accepted snapshot says that the story was updated, as sent.
+    pub fn updated_at(&self) -> Option<&str> {
+        self.updated_at.as_deref()
+    }
+
+    /// The last accepted snapshot's story type.
+    pub fn story_type(&self) -> Option<&str> {
+        self.story_type.as_deref()
     }
 
     /// The correlation id of the story's first snapshot, in lower case.

@@ -141,7 +141,7 @@ impl Bus {
             .list(workspace.as_ref(), kind, from.as_ref(), limit.saturating_add(1))
             .await;
         let found = found.map_err(|e| refused_by_store("connection_list", &e))?;
-        Ok(Page::of(found, limit, |c| c.id.as_str()))
+        Ok(Page::of(found, limit, |c| c.id.to_string()))
     }
 
     /// Reads, changes and writes, again when somebody else was faster. A change that changes nothing writes nothing.

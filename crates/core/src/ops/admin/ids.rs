@@ -24,7 +24,7 @@ pub(super) fn prefix(kind: ConnectionKind) -> char {
 
 impl Bus {
     /// An id that was never used, of `[a-z0-9]`: clients differ in how they encode anything else.
-    pub(super) fn fresh_id<T: std::str::FromStr>(&self, prefix: char) -> Result<T, Refusal> {
+    pub(crate) fn fresh_id<T: std::str::FromStr>(&self, prefix: char) -> Result<T, Refusal> {
         // the largest multiple of 36 that fits a byte: what is beyond is drawn again, so that no character is likelier
         const FAIR: u8 = 252;
         let mut id = String::with_capacity(1 + ID_LEN);

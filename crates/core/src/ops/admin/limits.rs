@@ -22,7 +22,7 @@ pub const MAX_SYSTEM_IDS: usize = 50;
 pub const MAX_RATE: i64 = 1_000_000;
 
 /// One fault.
-pub(super) fn fault(path: impl Into<String>, message: impl Into<String>) -> Violation {
+pub(crate) fn fault(path: impl Into<String>, message: impl Into<String>) -> Violation {
     Violation::new(Source::Policy, rule::REQUEST_INVALID, message).at(path)
 }
 
@@ -48,7 +48,7 @@ pub(super) fn texts(faults: &mut Vec<Violation>, path: &str, values: &[String], 
 }
 
 /// A list of message types.
-pub(super) fn patterns(faults: &mut Vec<Violation>, path: &str, values: &[String], most: usize) {
+pub(crate) fn patterns(faults: &mut Vec<Violation>, path: &str, values: &[String], most: usize) {
     list(faults, path, values, most, |faults, path, value| {
         if value.parse::<TypePattern>().is_err() {
             faults.push(fault(
@@ -59,7 +59,8 @@ pub(super) fn patterns(faults: &mut Vec<Violation>, path: &str, values: &[String
     });
 }
 
-fn list(
+/// A list: how many, each, and that none stands twice.
+pub(crate) fn list(
     faults: &mut Vec<Violation>,
     path: &str,
     values: &[String],
@@ -83,7 +84,7 @@ fn list(
 }
 
 /// The patterns of texts that were checked.
-pub(super) fn parsed(values: &[String]) -> Vec<TypePattern> {
+pub(crate) fn parsed(values: &[String]) -> Vec<TypePattern> {
     values.iter().filter_map(|v| v.parse().ok()).collect()
 }
 
@@ -134,6 +135,6 @@ pub(super) fn role_arn(faults: &mut Vec<Violation>, path: &str, value: &str) {
 }
 
 /// A member that must be there.
-pub(super) fn missing(path: &str) -> Violation {
+pub(crate) fn missing(path: &str) -> Violation {
     fault(path, "is missing")
 }

@@ -72,6 +72,11 @@ impl Actor {
         Self("storybus".to_owned())
     }
 
+    /// Its name in the audit.
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+
     /// An operator.
     #[must_use]
     pub fn operator(operator: &ConnectionId) -> Self {
@@ -90,14 +95,10 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// A page from one entry more than it may hold.
-    fn of(mut entries: Vec<T>, limit: usize, id: impl Fn(&T) -> &str) -> Self {
+    pub(crate) fn of(mut entries: Vec<T>, limit: usize, place: impl Fn(&T) -> String) -> Self {
         let more = entries.len() > limit;
         entries.truncate(limit);
-        let next = if more {
-            entries.last().map(|last| id(last).to_owned())
-        } else {
-            None
-        };
+        let next = if more { entries.last().map(&place) } else { None };
         Self { entries, next }
     }
 }
@@ -113,12 +114,15 @@ pub(crate) fn refuse_faults(faults: Vec<Violation>) -> Result<(), Refusal> {
 
 /// The place a list goes on from.
 fn after<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<T>, Refusal> {
-    text.map(str::parse).transpose().map_err(|_| {
-        Refusal::request_invalid(
-            "/after",
-            "not a place in this list; give back what `next` said, or leave it out",
-        )
-    })
+    text.map(str::parse).transpose().map_err(|_| not_a_place())
+}
+
+/// `400 request.invalid` at `/after`.
+pub(crate) fn not_a_place() -> Refusal {
+    Refusal::request_invalid(
+        "/after",
+        "not a place in this list; give back what `next` said, or leave it out",
+    )
 }
 
 /// `404 tenant.not_found`.
@@ -131,7 +135,7 @@ fn tenant_not_found() -> Refusal {
 }
 
 /// Others change the same entry all the time.
-fn overtaken() -> Refusal {
+pub(crate) fn overtaken() -> Refusal {
     let mut refusal = Refusal::unavailable();
     if let Some(first) = refusal.violations.first_mut() {
         "others keep changing the same entry; nothing was written: send the same request again later"
@@ -141,7 +145,7 @@ fn overtaken() -> Refusal {
 }
 
 /// A store that fails during a write: an unknown outcome must not be told as "nothing was written".
-fn refused_by_registry(operation: &'static str, error: &StoreError) -> Refusal {
+pub(crate) fn refused_by_registry(operation: &'static str, error: &StoreError) -> Refusal {
     let mut refusal = refused_by_store(operation, error);
     if let (StoreError::Unknown { .. }, Some(first)) = (error, refusal.violations.first_mut()) {
         "the store's answer was lost: the write may have been done or not; look before you repeat it"
@@ -171,7 +175,7 @@ fn refused_connection(operation: &'static str, connection: &Connection, error: &
 }
 
 impl Bus {
-    fn audit_entry(
+    pub(crate) fn audit_entry(
         &self,
         actor: &Actor,
         action: &str,
@@ -189,7 +193,7 @@ impl Bus {
 }
 
 /// The members that were given, for the audit.
-fn details(members: &impl serde::Serialize) -> serde_json::Value {
+pub(crate) fn details(members: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(members).unwrap_or_else(|error| {
         tracing::error!(%error, "members not written into the audit");
         serde_json::Value::Null

@@ -1,7 +1,11 @@
-//! How full a consumer's queue is.
+//! How full a consumer's queue is, and emptying it.
 
 use std::time::Duration;
 
+use storybus_protocol::id::ConnectionKind;
+
+use super::connections::{not_found, subject};
+use super::{Actor, refused_by_registry};
 use crate::bus::Bus;
 use crate::domain::delivery::QueueKey;
 use crate::domain::refusal::Refusal;
@@ -21,6 +25,29 @@ pub struct QueueStatus {
 }
 
 impl Bus {
+    /// Empties a consumer's queue; its dead letters stay. How many messages went.
+    ///
+    /// # Errors
+    ///
+    /// `404 tenant.not_found`, `404 consumer.not_found`.
+    pub async fn consumer_purge(&self, actor: &Actor, tenant: &str, consumer: &str) -> Result<u64, Refusal> {
+        let connection = self.consumer_get(tenant, consumer).await?;
+        let entry = self.audit_entry(
+            actor,
+            "consumer.purge",
+            subject(&connection),
+            serde_json::json!({}),
+        );
+        let key = QueueKey {
+            workspace: connection.workspace.ok_or_else(Refusal::internal)?,
+            consumer: connection.id,
+        };
+        let purged = self.ports.queue_control.purge(&key, &entry).await;
+        purged
+            .map_err(|e| refused_by_registry("consumer_purge", &e))?
+            .ok_or_else(|| not_found(ConnectionKind::Consumer))
+    }
+
     /// The counts of a consumer's queue.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ impl Bus {
             .list(from.as_ref(), limit.saturating_add(1))
             .await;
         let found = found.map_err(|e| refused_by_store("tenant_list", &e))?;
-        Ok(Page::of(found, limit, |w| w.id.as_str()))
+        Ok(Page::of(found, limit, |w| w.id.to_string()))
     }
 
     /// Changes a workspace; what is not given stays. A change that changes nothing writes nothing.

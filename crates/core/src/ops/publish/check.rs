@@ -1,6 +1,5 @@
 //! What a message must be before the bus looks into its memory: contract §2, stages 2 to 4.
 
-use sha2::{Digest, Sha256};
 use storybus_json::{Document, Value};
 use storybus_protocol::id::{CorrelationId, MessageId};
 use storybus_protocol::{Source, Violation, rule};
@@ -8,8 +7,8 @@ use storybus_som::{Checked, Family, Options};
 
 use super::PublishRequest;
 use crate::domain::connection::{Producer, Role};
-use crate::domain::message::{Attributes, MAX_BODY, MAX_DEPTH, MAX_WITH_ATTRIBUTES};
-use crate::domain::record::{ContentHash, RecordKey, StoryKey};
+use crate::domain::message::{About, Attributes, MAX_BODY, MAX_DEPTH, MAX_WITH_ATTRIBUTES};
+use crate::domain::record::{ContentHash, RecordKey, StoryKey, story_digest};
 use crate::domain::refusal::{Refusal, RefusalKind};
 use crate::ops::Caller;
 
@@ -19,6 +18,7 @@ pub(super) struct Message<'d> {
     pub(super) correlation_id: CorrelationId,
     pub(super) content_hash: ContentHash,
     pub(super) attributes: Attributes,
+    pub(super) about: About,
     /// As sent.
     pub(super) message_id: &'d str,
     /// What SOM itself let pass.
@@ -30,6 +30,7 @@ pub(super) struct Message<'d> {
 /// A message that carries a story's state.
 pub(super) struct Snapshot<'d> {
     pub(super) story: StoryKey,
+    pub(super) story_id: &'d str,
     pub(super) payload: Value<'d>,
 }
 
@@ -221,13 +222,12 @@ fn assemble<'d>(
                 .get("story_id")
                 .and_then(Value::as_str)
                 .ok_or_else(Refusal::internal)?;
-            let mut digest = [0; 16];
-            digest.copy_from_slice(&Sha256::digest(story_id.as_bytes())[..16]);
             Some(Snapshot {
                 story: StoryKey {
                     workspace: workspace.clone(),
-                    digest,
+                    digest: story_digest(story_id),
                 },
+                story_id,
                 payload: checked.payload,
             })
         }
@@ -249,6 +249,7 @@ fn assemble<'d>(
             system_id: checked.system_id.to_owned(),
             som_version: checked.som_version.to_owned(),
         },
+        about: About::of(checked.payload, snapshot.is_some()),
         message_id: checked.message_id,
         tolerated: checked.tolerated,
         snapshot,

@@ -177,6 +177,7 @@ impl Bus {
             .zip(story)
             .map(|(snapshot, moved)| StoryMove {
                 key: snapshot.story.clone(),
+                story_id: snapshot.story_id.to_owned(),
                 read: moved.read,
                 state: moved.state,
                 version: self.fresh_token(),
@@ -282,6 +283,7 @@ impl Bus {
             story: message.snapshot.as_ref().map(|s| s.story.digest),
             body: message.body.clone(),
             attributes: message.attributes.clone(),
+            about: message.about.clone(),
             claim: Claim {
                 attempt: held.attempt,
                 until: held.recorded_at.plus(self.settings.publish_limit),

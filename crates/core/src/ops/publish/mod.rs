@@ -1,13 +1,16 @@
 //! PUBLISH: one SOM message, made safe to retry.
 //!
 //! `check` reads the bytes and decides what needs no memory: bytes, schema, grants. `decide` is the protocol as a
-//! pure function: from what the ledger knows to the next step. `commit` walks the steps over the ports.
+//! pure function: from what the ledger knows to the next step. `commit` walks the steps over the ports. `refused` is what
+//! the activity tells of a refusal.
 
 mod check;
 mod commit;
 mod decide;
+mod refused;
 
 use bytes::Bytes;
+use storybus_json::Document;
 use storybus_protocol::answer::{Accepted, Duplicate};
 use storybus_protocol::rule;
 
@@ -44,9 +47,28 @@ impl Bus {
     ///
     /// Every refusal of the contract. Only `503 bus.publish_failed` may leave a record behind, which later retries find.
     pub async fn publish(&self, caller: &Caller, request: &PublishRequest) -> Result<Published, Refusal> {
-        self.rate(caller).await?;
-        let document = check::parse(&request.body)?;
-        let message = check::message(&document, caller, request)?;
+        let document = match self.rate(caller).await {
+            Ok(()) => check::parse(&request.body),
+            Err(refusal) => Err(refusal),
+        };
+        let published = self.publish_parsed(caller, request, &document).await;
+        if let Err(refusal) = &published {
+            let root = document.as_ref().ok().map(Document::root);
+            self.ports
+                .activity
+                .note(refused::of(caller, root, refusal, self.ports.clock.now()));
+        }
+        published
+    }
+
+    async fn publish_parsed(
+        &self,
+        caller: &Caller,
+        request: &PublishRequest,
+        document: &Result<Document<'_>, Refusal>,
+    ) -> Result<Published, Refusal> {
+        let document = document.as_ref().map_err(Refusal::clone)?;
+        let message = check::message(document, caller, request)?;
         self.commit(&message, request.deadline).await
     }
 

@@ -1,0 +1,64 @@
+//! The consumers' dead letters.
+
+use async_trait::async_trait;
+use storybus_protocol::id::{JobId, MessageId};
+
+use super::StoreError;
+use crate::domain::archived::Position;
+use crate::domain::dead_letter::DeadLetter;
+use crate::domain::delivery::QueueKey;
+use crate::domain::time::Millis;
+
+/// Which dead letters a redrive wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// All that were dead by then, that instant included.
+    All {
+        /// Then.
+        until: Millis,
+    },
+    /// Those of these messages.
+    Messages(&'a [MessageId]),
+}
+
+/// How much one call brings: it ends with the first limit that is met, but holds at least one if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadLetterLimits {
+    /// Dead letters.
+    pub letters: usize,
+    /// Bytes of their bodies together.
+    pub bytes: usize,
+}
+
+/// The dead letters of all consumers, kept for [`RETENTION`](super::queues::RETENTION) from their death.
+#[async_trait]
+pub trait DeadLetters: Send + Sync {
+    /// Looks at dead letters behind `after`, in the order of their positions; and whether there are more.
+    async fn list(
+        &self,
+        queue: &QueueKey,
+        after: Option<&Position>,
+        limits: DeadLetterLimits,
+    ) -> Result<(Vec<DeadLetter>, bool), StoreError>;
+
+    /// Takes dead letters for a job, behind `after`, in the order of their positions: no other job gets them any more. What the
+    /// job has taken already and not removed it gets again. They stay dead letters, to be looked at, until they are
+    /// removed. Empty when there is none left for it.
+    async fn take(
+        &self,
+        queue: &QueueKey,
+        job: &JobId,
+        wanted: Wanted<'_>,
+        after: Option<&Position>,
+        limits: DeadLetterLimits,
+    ) -> Result<Vec<DeadLetter>, StoreError>;
+
+    /// Removes what the job has taken and what is safe in the queue. What is not there (any more) is passed over.
+    async fn remove(&self, queue: &QueueKey, job: &JobId, positions: &[Position]) -> Result<(), StoreError>;
+
+    /// Gives back everything the job has taken and not removed.
+    async fn release(&self, queue: &QueueKey, job: &JobId) -> Result<(), StoreError>;
+
+    /// Whether the text is a position of this engine.
+    fn is_position(&self, position: &Position) -> bool;
+}
