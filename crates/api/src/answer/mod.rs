@@ -1,5 +1,8 @@
 //! Answers: JSON bodies and refusals.
 
+pub(crate) mod envelopes;
+pub(crate) mod history;
+pub(crate) mod jobs;
 mod refused;
 pub(crate) mod registry;
 
@@ -9,7 +12,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use storybus_core::domain::refusal::Refusal;
 
-pub(crate) use refused::Refused;
+pub(crate) use refused::{Refused, status};
 
 /// The one content type.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

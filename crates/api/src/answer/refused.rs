@@ -23,7 +23,8 @@ impl From<Refusal> for Refused {
     }
 }
 
-fn status(kind: RefusalKind) -> StatusCode {
+/// The status of a kind of refusal.
+pub(crate) fn status(kind: RefusalKind) -> StatusCode {
     match kind {
         RefusalKind::Invalid => StatusCode::BAD_REQUEST,
         RefusalKind::Unauthenticated => StatusCode::UNAUTHORIZED,

@@ -82,9 +82,21 @@ static TABLE: &[Route] = table! {
     PATCH "/admin/tenants/{tenant}/consumers/{consumer}" => admin::consumers::update;
     DELETE "/admin/tenants/{tenant}/consumers/{consumer}" => admin::consumers::delete;
     GET "/admin/tenants/{tenant}/consumers/{consumer}/queue" => admin::consumers::queue;
+    POST "/admin/tenants/{tenant}/consumers/{consumer}/purge" => admin::consumers::purge;
+    GET "/admin/tenants/{tenant}/consumers/{consumer}/dead-letters" => admin::dead_letters::list;
+    POST "/admin/tenants/{tenant}/consumers/{consumer}/redrives" => admin::jobs::redrive;
+    POST "/admin/tenants/{tenant}/consumers/{consumer}/replays" => admin::jobs::replay;
     POST "/admin/tenants/{tenant}/consumers/{consumer}/secrets" => admin::secrets::create_of_consumer;
     GET "/admin/tenants/{tenant}/consumers/{consumer}/secrets" => admin::secrets::list_of_consumer;
     DELETE "/admin/tenants/{tenant}/consumers/{consumer}/secrets/{secret}" => admin::secrets::delete_of_consumer;
+
+    GET "/admin/tenants/{tenant}/jobs" => admin::jobs::list;
+    GET "/admin/tenants/{tenant}/jobs/{job}" => admin::jobs::get;
+    DELETE "/admin/tenants/{tenant}/jobs/{job}" => admin::jobs::cancel;
+    GET "/admin/tenants/{tenant}/activity" => admin::activity::list;
+    GET "/admin/tenants/{tenant}/stories" => admin::stories::list;
+    GET "/admin/tenants/{tenant}/stories/{story}" => admin::stories::get;
+    GET "/admin/tenants/{tenant}/messages/{message}" => admin::messages::way;
 
     POST "/admin/operators" => admin::operators::create;
     GET "/admin/operators" => admin::operators::list;

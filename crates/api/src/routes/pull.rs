@@ -13,6 +13,7 @@ use storybus_protocol::rule;
 
 use super::credentials;
 use crate::answer;
+use crate::answer::envelopes::{Bare, messages};
 use crate::context::Outcome;
 use crate::request::{Call, Members, Query, fault, object, refuse_all};
 
@@ -36,7 +37,7 @@ pub(super) async fn receive(
     query.finish()?;
     let deliveries = bus.receive(&caller, &request).await?;
     outcome.delivered = deliveries.len();
-    Ok(answer::raw(StatusCode::OK, messages(&deliveries)?))
+    Ok(answer::raw(StatusCode::OK, messages(&deliveries, None)?))
 }
 
 /// A delivery without its envelope.
@@ -53,38 +54,23 @@ struct Head<'a> {
     redelivery: Option<&'a str>,
 }
 
-/// The list, written by hand: an envelope is the producer's bytes, which were checked to be one JSON value when they were
-/// accepted. Reading them again would cost time and could change them.
-fn messages(deliveries: &[Delivery]) -> Result<Vec<u8>, Refusal> {
-    let room: usize = deliveries.iter().map(|d| d.body.len() + 1024).sum();
-    let mut out = Vec::with_capacity(room + 16);
-    out.extend_from_slice(b"{\"messages\":[");
-    for (n, delivery) in deliveries.iter().enumerate() {
-        if n > 0 {
-            out.push(b',');
+impl Bare for Delivery {
+    fn head(&self) -> impl Serialize {
+        Head {
+            receipt_handle: &self.receipt_handle,
+            message_type: &self.attributes.message_type,
+            correlation_id: &self.attributes.correlation_id,
+            topic: &self.attributes.topic,
+            producer_id: self.attributes.producer_id.as_str(),
+            receive_count: self.receive_count,
+            enqueued_at: self.enqueued_at.to_rfc3339(),
+            redelivery: self.redelivery.as_deref(),
         }
-        let head = Head {
-            receipt_handle: &delivery.receipt_handle,
-            message_type: &delivery.attributes.message_type,
-            correlation_id: &delivery.attributes.correlation_id,
-            topic: &delivery.attributes.topic,
-            producer_id: delivery.attributes.producer_id.as_str(),
-            receive_count: delivery.receive_count,
-            enqueued_at: delivery.enqueued_at.to_rfc3339(),
-            redelivery: delivery.redelivery.as_deref(),
-        };
-        serde_json::to_writer(&mut out, &head).map_err(|error| {
-            tracing::error!(%error, "a delivery cannot be written as JSON");
-            Refusal::internal()
-        })?;
-        // the head's closing brace makes room for the envelope
-        out.pop();
-        out.extend_from_slice(b",\"envelope\":");
-        out.extend_from_slice(&delivery.body);
-        out.push(b'}');
     }
-    out.extend_from_slice(b"]}");
-    Ok(out)
+
+    fn envelope(&self) -> &[u8] {
+        &self.body
+    }
 }
 
 /// `POST …/ack`.

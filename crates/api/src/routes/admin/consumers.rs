@@ -10,7 +10,7 @@ use super::page_of;
 use crate::answer::registry::{Client, NewClient, Queue, page};
 use crate::answer::{json, no_content};
 use crate::context::Outcome;
-use crate::request::{Call, object, refuse_all};
+use crate::request::{Call, object, optional_object, refuse_all};
 use crate::routes::credentials::operator;
 
 fn members(call: &Call, purpose: Purpose) -> Result<ConsumerMembers, Refusal> {
@@ -90,6 +90,20 @@ pub(in crate::routes) async fn delete(
     let [tenant, id] = call.path();
     bus.consumer_delete(&actor, tenant, id).await?;
     Ok(no_content())
+}
+
+/// `POST …/purge`.
+pub(in crate::routes) async fn purge(
+    bus: &Bus,
+    call: &Call,
+    outcome: &mut Outcome,
+) -> Result<Response<Bytes>, Refusal> {
+    let actor = operator(bus, call, outcome).await?;
+    let [tenant, id] = call.path();
+    let ((), shape) = optional_object(call, |_| ())?;
+    refuse_all(shape, Vec::new())?;
+    let purged = bus.consumer_purge(&actor, tenant, id).await?;
+    json(StatusCode::OK, &serde_json::json!({ "purged": purged }))
 }
 
 /// `GET …/queue`.

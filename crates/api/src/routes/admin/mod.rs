@@ -1,10 +1,15 @@
 //! The operator API.
 
+pub(super) mod activity;
 pub(super) mod audit;
 pub(super) mod consumers;
+pub(super) mod dead_letters;
+pub(super) mod jobs;
+pub(super) mod messages;
 pub(super) mod operators;
 pub(super) mod producers;
 pub(super) mod secrets;
+pub(super) mod stories;
 pub(super) mod tenants;
 
 use storybus_core::domain::refusal::Refusal;
