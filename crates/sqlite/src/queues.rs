@@ -17,7 +17,7 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::{Queues, StoreError};
 
-pub(crate) use self::enqueue::enqueue;
+pub(crate) use self::enqueue::{Arrival, enqueue};
 pub(crate) use self::group::{drop_expired, show_due};
 use self::handle::Handle;
 use self::receive::Taken;

@@ -11,7 +11,10 @@ use crate::error::OpenError;
 /// <https://www.sqlite.org/pragma.html#pragma_application_id>
 pub(crate) const APPLICATION_ID: i32 = 0x7374_7279;
 
-const MIGRATIONS: &[&str] = &[include_str!("schema/001_initial.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/001_initial.sql"),
+    include_str!("schema/003_jobs.sql"),
+];
 
 /// Brings the database to this program's version.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {

@@ -151,10 +151,11 @@ fn attempts(tx: &Tx<'_>) -> Result<bool, Failure> {
     Ok(over.len() == BUDGET)
 }
 
-/// Dead letters past their retention, up to a number; whether there may be more.
+/// Dead letters past their retention that no job holds, up to a number; whether there may be more.
 pub(crate) fn dead_letters(tx: &mut Tx<'_>, budget: usize) -> Result<bool, Failure> {
     let over = tx.all(
-        "SELECT queue, position FROM dead_letter WHERE dead_at <= ?1 ORDER BY dead_at LIMIT ?2",
+        "SELECT queue, position FROM dead_letter INDEXED BY dead_letter_age WHERE job IS NULL AND dead_at <= ?1
+         ORDER BY dead_at LIMIT ?2",
         (rows::before(tx.now(), RETENTION).0, rows::limit(budget)),
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)),
     )?;

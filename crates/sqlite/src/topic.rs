@@ -12,7 +12,7 @@ use storybus_core::ports::{StoreError, Topic};
 
 use crate::error::Failure;
 use crate::ledger::RECORDED;
-use crate::queues::enqueue;
+use crate::queues::{Arrival, enqueue};
 use crate::rows::{self, Rows as _};
 use crate::store::Inner;
 use crate::writer::Tx;
@@ -106,7 +106,14 @@ fn publish(
         .iter()
         .filter(|route| route.filter.matches(&publication.attributes))
     {
-        enqueue(tx, route.queue, &publication.correlation_id, message)?;
+        let arrival = Arrival {
+            position: message,
+            message,
+            message_id: publication.message_id,
+            group: &publication.correlation_id,
+            redelivery: None,
+        };
+        enqueue(tx, route.queue, arrival)?;
     }
     tx.execute(
         "UPDATE record SET topic_at = ?2 WHERE id = ?1",
@@ -124,13 +131,15 @@ struct Right {
     topic_at: Option<Millis>,
 }
 
-fn insert(tx: &Tx<'_>, workspace: i64, publication: &Publication) -> Result<i64, Failure> {
+fn insert(tx: &mut Tx<'_>, workspace: i64, publication: &Publication) -> Result<i64, Failure> {
     let attributes = &publication.attributes;
+    let seq = tx.next_position()?;
     tx.execute(
-        "INSERT INTO message (workspace, message_id, published_at, story, message_type, family, topic, correlation_id,
+        "INSERT INTO message (seq, workspace, message_id, published_at, story, message_type, family, topic, correlation_id,
                               producer, system_id, som_version, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         (
+            seq,
             workspace,
             publication.message_id.as_bytes(),
             tx.now().0,
@@ -145,5 +154,5 @@ fn insert(tx: &Tx<'_>, workspace: i64, publication: &Publication) -> Result<i64,
             publication.body.as_ref(),
         ),
     )?;
-    Ok(tx.last_id())
+    Ok(seq)
 }

@@ -9,6 +9,7 @@
 //! what it does outside of the database for [`Tx::after_commit`].
 
 mod batch;
+mod positions;
 mod tx;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

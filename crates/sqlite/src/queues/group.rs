@@ -166,8 +166,9 @@ pub(super) fn remove(tx: &mut Tx<'_>, queue: i64, position: i64, state: i64) -> 
 /// Copies a row to the dead letters, with the reason if a consumer gave one.
 pub(super) fn bury(tx: &mut Tx<'_>, queue: i64, position: i64, reason: Option<&str>) -> Result<(), Failure> {
     tx.execute(
-        "INSERT INTO dead_letter (queue, position, grp, message, enqueued_at, receives, reason, dead_at, redelivery)
-         SELECT queue, position, grp, message, enqueued_at, receives, ?3, ?4, redelivery
+        "INSERT INTO dead_letter (queue, position, grp, message, message_id, enqueued_at, receives, reason, dead_at,
+                                  redelivery)
+         SELECT queue, position, grp, message, message_id, enqueued_at, receives, ?3, ?4, redelivery
          FROM queue_message WHERE queue = ?1 AND position = ?2",
         (queue, position, reason, tx.now().0),
     )?;

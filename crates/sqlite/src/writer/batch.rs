@@ -13,6 +13,7 @@ use storybus_core::ports::StoreError;
 use storybus_protocol::id::WorkspaceId;
 
 use super::Command;
+use super::positions::Positions;
 use super::tx::{Effects, Tx};
 use crate::checkpoint::Checkpoints;
 use crate::durability::Durability;
@@ -54,6 +55,7 @@ pub(crate) struct Batches {
     wal: Arc<WalMeter>,
     frame_bytes: u64,
     numbers: HashMap<WorkspaceId, i64>,
+    positions: Positions,
     time_saved: Millis,
     sweeper: Sweeper,
     sweep_next: Millis,
@@ -77,6 +79,7 @@ impl Batches {
             Ok(())
         }))?;
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let positions = Positions::load(&connection)?;
         let mut batches = Self {
             connection,
             registry,
@@ -86,6 +89,7 @@ impl Batches {
             wal,
             frame_bytes: u64::from(page) + FRAME_HEADER,
             numbers: HashMap::new(),
+            positions,
             time_saved: Millis(i64::MIN),
             sweeper: Sweeper::default(),
             sweep_next: Millis(i64::MIN),
@@ -199,6 +203,7 @@ impl Batches {
         }
         let mut effects = result?;
         self.numbers.extend(effects.numbers.drain(..));
+        self.positions.reserved_until(effects.reserved);
         effects.after.drain(..).for_each(|effect| effect(&self.registry));
         self.note_commit();
         Ok(effects)
@@ -212,7 +217,13 @@ impl Batches {
         let sql = |sql| self.connection.prepare_cached(sql)?.execute([]);
         sql("BEGIN IMMEDIATE")?;
         let changes = self.connection.total_changes();
-        let mut tx = Tx::new(&self.connection, &self.registry, &self.numbers, now);
+        let mut tx = Tx::new(
+            &self.connection,
+            &self.registry,
+            &self.numbers,
+            &self.positions,
+            now,
+        );
         work(&mut tx)?;
         let effects = tx.finish()?;
         let save_time =

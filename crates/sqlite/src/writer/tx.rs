@@ -7,6 +7,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row}
 use storybus_core::domain::time::Millis;
 use storybus_protocol::id::WorkspaceId;
 
+use super::positions::Positions;
 use crate::error::Failure;
 use crate::registry::Registry;
 use crate::rows::Rows;
@@ -28,6 +29,7 @@ pub(crate) struct Effects {
     pub(super) ready: Vec<i64>,
     pub(super) hidden: Vec<(i64, Millis)>,
     pub(super) numbers: Vec<(WorkspaceId, i64)>,
+    pub(super) reserved: i64,
     pub(super) after: Vec<AfterCommit>,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct Tx<'a> {
     connection: &'a Connection,
     registry: &'a Registry,
     numbers: &'a HashMap<WorkspaceId, i64>,
+    positions: &'a Positions,
     now: Millis,
     effects: Effects,
 }
@@ -45,12 +48,14 @@ impl<'a> Tx<'a> {
         connection: &'a Connection,
         registry: &'a Registry,
         numbers: &'a HashMap<WorkspaceId, i64>,
+        positions: &'a Positions,
         now: Millis,
     ) -> Self {
         Self {
             connection,
             registry,
             numbers,
+            positions,
             now,
             effects: Effects::default(),
         }
@@ -106,6 +111,21 @@ impl<'a> Tx<'a> {
         let number = self.last_id();
         self.effects.numbers.push((workspace.clone(), number));
         Ok(number)
+    }
+
+    /// The next position: behind all that any queue has or had, and all that was published.
+    pub(crate) fn next_position(&mut self) -> Result<i64, Failure> {
+        let position = self.positions.next();
+        if let Some(until) = self.positions.reservation(position, self.effects.reserved) {
+            self.execute("UPDATE meta SET value = ?1 WHERE name = 'positions'", [until])?;
+            self.effects.reserved = until;
+        }
+        Ok(position)
+    }
+
+    /// The last position that was given.
+    pub(crate) fn last_position(&self) -> i64 {
+        self.positions.last()
     }
 
     /// Changes a queue's counters.
