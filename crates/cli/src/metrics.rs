@@ -60,6 +60,8 @@ pub struct Metrics {
     pub publications_failed: Counter,
     /// Messages handed to consumers.
     pub deliveries: Counter,
+    /// Messages that jobs put into the queues.
+    pub redelivered: Counter,
     /// Messages acknowledged.
     pub acknowledged: Counter,
     /// Messages given back.
@@ -90,6 +92,10 @@ impl Default for Metrics {
         let deliveries = counter(
             "deliveries",
             "Messages handed to consumers, every receive counted",
+        );
+        let redelivered = counter(
+            "redelivered",
+            "Messages put into the queues by replays and redrives",
         );
         let acknowledged = counter("acknowledged", "Messages acknowledged");
         let released = counter("released", "Messages given back by consumers");
@@ -148,6 +154,7 @@ impl Default for Metrics {
             publications,
             publications_failed,
             deliveries,
+            redelivered,
             acknowledged,
             released,
             rejected,

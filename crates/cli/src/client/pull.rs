@@ -55,12 +55,24 @@ pub struct PullArgs {
     /// Acknowledge what is printed (the default)
     #[arg(long, conflicts_with = "no_ack")]
     ack: bool,
+    /// Send what is printed to the dead letters, with this reason of 1 to 1,000 characters: what this consumer cannot use does
+    /// not hold back its story. An operator looks at it and redrives it
+    #[arg(long, value_name = "REASON", conflicts_with_all = ["no_ack", "ack"], value_parser = parse_reason)]
+    reject: Option<String>,
     /// Print each message as one line of JSON, with its receipt handle
     #[arg(long)]
     json: bool,
     /// The bus.
     #[command(flatten)]
     bus: BusArgs,
+}
+
+fn parse_reason(text: &str) -> Result<String, &'static str> {
+    if (1..=1000).contains(&text.chars().count()) {
+        Ok(text.to_owned())
+    } else {
+        Err("give a reason of 1 to 1,000 characters")
+    }
 }
 
 fn parse_max(text: &str) -> Result<u64, &'static str> {
@@ -77,6 +89,8 @@ struct Done {
     acknowledged: AtomicU64,
     /// Whether nobody wants to hear more.
     quiet: AtomicBool,
+    /// What becomes of what is received.
+    how: &'static str,
 }
 
 impl Done {
@@ -89,9 +103,9 @@ impl Done {
             return;
         }
         say(&if received == acknowledged {
-            format!("{received} received and acknowledged")
+            format!("{received} received and {}", self.how)
         } else {
-            format!("{received} received, {acknowledged} acknowledged")
+            format!("{received} received, {acknowledged} {}", self.how)
         });
     }
 }
@@ -113,7 +127,10 @@ pub fn pull(args: PullArgs) -> Result<u8, Failure> {
         .build()
         .context("cannot start")?;
     let stop = client.stop.clone();
-    let done_so_far = Arc::new(Done::default());
+    let done_so_far = Arc::new(Done {
+        how: args.reject.as_ref().map_or("acknowledged", |_| "rejected"),
+        ..Done::default()
+    });
     if args.follow {
         say("waiting for messages; Ctrl-C ends");
     }
@@ -173,6 +190,8 @@ struct Message<'a> {
 #[derive(Serialize)]
 struct Handles<'a> {
     receipt_handles: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -339,14 +358,17 @@ impl Puller {
         Ok(handles)
     }
 
+    /// Acknowledges, or rejects.
     fn acknowledge(&mut self, handles: &[String]) -> Result<(), GaveUp> {
         let body = serde_json::to_vec(&Handles {
             receipt_handles: handles,
+            reason: self.args.reject.as_deref(),
         })
         .unwrap_or_default();
+        let call = self.args.reject.as_ref().map_or("ack", |_| "reject");
         let answer = self.client.until_final(PATIENCE, told, |client| {
             let tenant = client.tenant()?.unwrap_or_default();
-            let path = format!("tenants/{tenant}/consumers/{}/ack", client.client_id());
+            let path = format!("tenants/{tenant}/consumers/{}/{call}", client.client_id());
             client.call(&Method::POST, &path, &body, Duration::ZERO)
         })?;
         let failed =
@@ -356,8 +378,9 @@ impl Puller {
         if failed > 0 {
             let _ = writeln!(
                 io::stderr(),
-                "{failed} of {} could not be acknowledged: they come again",
-                handles.len()
+                "{failed} of {} could not be {}: they come again",
+                handles.len(),
+                self.done.how
             );
         }
         Ok(())

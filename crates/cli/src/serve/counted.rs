@@ -4,11 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use storybus_core::domain::archived::Position;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::message::Publication;
+use storybus_core::domain::trace::QueueTrace;
+use storybus_core::ports::audit::AuditEntry;
+use storybus_core::ports::queue_control::{Redelivered, Redelivery};
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::topic::PublishError;
-use storybus_core::ports::{Queues, StoreError, Topic};
+use storybus_core::ports::{QueueControl, Queues, StoreError, Topic};
+use storybus_protocol::id::{JobId, MessageId, WorkspaceId};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -35,6 +40,45 @@ impl<T: Topic> Topic for CountedTopic<T> {
             Err(_) => self.metrics.publications_failed.inc(),
         };
         result
+    }
+}
+
+/// Queues in an operator's hands that count.
+pub(super) struct CountedControl<Q> {
+    /// The queues.
+    pub inner: Q,
+    /// Where it counts.
+    pub metrics: Arc<Metrics>,
+}
+
+#[async_trait]
+impl<Q: QueueControl> QueueControl for CountedControl<Q> {
+    async fn redeliver(
+        &self,
+        queue: &QueueKey,
+        job: &JobId,
+        mark: &str,
+        messages: &[Redelivery],
+    ) -> Result<Redelivered, StoreError> {
+        let result = self.inner.redeliver(queue, job, mark, messages).await;
+        if matches!(result, Ok(Redelivered::Done)) {
+            let moved = u64::try_from(messages.len()).unwrap_or(u64::MAX);
+            self.metrics.redelivered.inc_by(moved);
+        }
+        result
+    }
+
+    async fn purge(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<Option<u64>, StoreError> {
+        self.inner.purge(queue, audit).await
+    }
+
+    async fn trace(
+        &self,
+        workspace: &WorkspaceId,
+        message_id: MessageId,
+        publications: &[Position],
+    ) -> Result<Vec<QueueTrace>, StoreError> {
+        self.inner.trace(workspace, message_id, publications).await
     }
 }
 

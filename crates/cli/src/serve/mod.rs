@@ -10,6 +10,7 @@ pub mod credentials;
 mod faults;
 mod first_start;
 mod hello;
+mod jobs;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -24,13 +25,15 @@ use storybus_core::{Bus, Ports, Settings};
 use storybus_sqlite::{OpenError, Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use self::backend::Embedded;
-use self::counted::{CountedQueues, CountedTopic};
+use self::counted::{CountedControl, CountedQueues, CountedTopic};
 use self::credentials::Handover;
 use self::first_start::FirstStart;
+use self::jobs::WakingJobs;
 use crate::args::ServeArgs;
 use crate::exit::{self, Failure};
 use crate::metrics::Metrics;
@@ -70,7 +73,11 @@ async fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         () = signals.next() => return Ok(exit::DONE),
         started = start(args) => started?,
     };
-    let Started { mut server, store } = started;
+    let Started {
+        mut server,
+        store,
+        jobs,
+    } = started;
     let reason = tokio::select! {
         biased;
         reason = server.broken() => Some(reason),
@@ -98,7 +105,12 @@ async fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             Stopped::CutOff => tracing::warn!("some requests took too long and were cut off"),
         }
     }
-    if timeout(CLOSING, store.close()).await.is_err() {
+    let close = async {
+        // a step that is cut off is taken again by the next start
+        let _ = jobs.await;
+        store.close().await;
+    };
+    if timeout(CLOSING, close).await.is_err() {
         tracing::warn!("the store took too long to close; the next start tidies up");
     }
     tracing::info!("stopped");
@@ -108,6 +120,8 @@ async fn serve(args: &ServeArgs) -> Result<u8, Failure> {
 struct Started {
     server: Server,
     store: Store,
+    /// Ends after its step when the server stops.
+    jobs: JoinHandle<()>,
 }
 
 async fn start(args: &ServeArgs) -> Result<Started, Failure> {
@@ -137,6 +151,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
 
     let (metrics, stopping) = (Arc::new(Metrics::default()), watch::Sender::new(false));
     let random = Arc::new(OsRandom);
+    let wake = Arc::new(Notify::new());
     let ports = Ports {
         clock: clock.clone(),
         random: random.clone(),
@@ -150,6 +165,18 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
             metrics: metrics.clone(),
             stopping: stopping.subscribe(),
         }),
+        queue_control: Arc::new(CountedControl {
+            inner: store.queue_control(),
+            metrics: metrics.clone(),
+        }),
+        dead_letters: Arc::new(store.dead_letters()),
+        archive: Arc::new(store.archive()),
+        stories: Arc::new(store.stories()),
+        jobs: Arc::new(WakingJobs {
+            inner: store.jobs(),
+            wake: wake.clone(),
+        }),
+        activity: Arc::new(store.activity_log()),
         workspaces: Arc::new(store.workspaces()),
         connections: Arc::new(store.connections()),
         audit: Arc::new(store.audit_log()),
@@ -178,6 +205,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
         #[cfg(feature = "faults")]
         faults: args.faults,
     };
+    let jobs = jobs::start(bus.clone(), wake, stopping.subscribe());
     let server = Server::start(
         listener,
         Arc::new(backend),
@@ -214,7 +242,7 @@ async fn start(args: &ServeArgs) -> Result<Started, Failure> {
         let mut stdout = std::io::stdout();
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
-    Ok(Started { server, store })
+    Ok(Started { server, store, jobs })
 }
 
 /// Looks whether the credentials can be handed over in this file. The data directory may still be to come.
