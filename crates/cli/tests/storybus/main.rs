@@ -12,6 +12,7 @@ mod client;
 mod disk;
 #[cfg(feature = "faults")]
 mod faults;
+mod jobs;
 mod log;
 mod start;
 mod stop;
