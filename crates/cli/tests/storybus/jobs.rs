@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::bus::{Bus, Home, pause, wait_for};
+use crate::bus::{Bus, Home, pause};
 use crate::client::{Client, snapshot};
 
 /// How much: messages of each story, stories, and how often the bus is killed during each job.
@@ -79,10 +79,14 @@ impl Lives {
             self.again();
         }
         let mut operator = self.client("operator");
-        wait_for("end of the job", || {
+        for _ in 0..6000 {
             let job = operator.get(&path).body;
-            (!matches!(job["state"].as_str(), Some("queued" | "running"))).then_some(job)
-        })
+            if !matches!(job["state"].as_str(), Some("queued" | "running")) {
+                return job;
+            }
+            pause(20);
+        }
+        panic!("the job does not end");
     }
 
     fn next_live(&self) -> u32 {

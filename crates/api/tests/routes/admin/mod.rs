@@ -3,6 +3,8 @@
 mod access;
 mod audit;
 mod consumers;
+mod history;
+mod jobs;
 mod lists;
 mod operators;
 mod producers;

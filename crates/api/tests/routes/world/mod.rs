@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod jobs;
 mod sample;
 
 use std::sync::Arc;
