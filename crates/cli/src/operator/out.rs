@@ -335,7 +335,7 @@ mod tests {
         ]);
         assert_eq!(
             table.laid_out(false),
-            "NAME             N   WHY\n日本             1\na\\u001b[31m\\nb  10  x\n"
+            "NAME            N   WHY\n日本            1\na\\u001b[31m\\nb  10  x\n"
         );
         assert!(table.laid_out(true).contains("\u{1b}[31m10\u{1b}[0m"));
     }
