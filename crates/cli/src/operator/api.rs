@@ -22,6 +22,8 @@ pub(super) struct Api {
     patience: Duration,
     /// The workspace that was named, by id or by name.
     pub(super) workspace: Option<String>,
+    /// Whether it was named for this call, and not for all calls in a file.
+    pub(super) narrowed: bool,
     json: bool,
     /// The flags that a command needs that is to go on from here.
     pub(super) carried: String,
@@ -141,11 +143,13 @@ impl Api {
         } else {
             named
         };
+        let narrowed = named.is_some();
         let workspace = named.or_else(|| settings.workspace.clone());
         Ok(Self {
             client: BusClient::new(settings),
             patience: Duration::from_secs(common.patience),
             workspace,
+            narrowed,
             json: common.json,
             carried: common.carried(None),
         })

@@ -163,7 +163,7 @@ impl Api {
             [] => Err(Failure::new(
                 crate::exit::REFUSED,
                 anyhow::anyhow!(
-                    "there is no {} {:?}{}: {}",
+                    "there is no {} {:?}{}; {}",
                     kind.one(),
                     plain(text),
                     match kind {
@@ -201,7 +201,7 @@ fn found(kind: Kind, path: String, document: Document) -> Result<Found, Failure>
 fn known(values: &[Value], kind: Kind) -> String {
     const SHOWN: usize = 20;
     if values.is_empty() {
-        return format!("there are none; storybus {} create --help", kind.many());
+        return format!("there is none at all: storybus {} create --help", kind.many());
     }
     let text = |value: &Value, member: &str| {
         plain(value.get(member).and_then(Value::as_str).unwrap_or_default()).clone()
@@ -214,5 +214,9 @@ fn known(values: &[Value], kind: Kind) -> String {
     if values.len() > SHOWN {
         told.push(format!("and {} more", values.len() - SHOWN));
     }
-    told.join(", ")
+    format!(
+        "there {}: {}",
+        if values.len() == 1 { "is" } else { "are" },
+        told.join(", ")
+    )
 }

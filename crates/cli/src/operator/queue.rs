@@ -18,7 +18,10 @@ pub(super) const HELP: &str = "Examples:
 const OLD: u64 = 300;
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    override_usage = "storybus queue [OPTIONS] CONSUMER\n       storybus queue purge [OPTIONS] CONSUMER"
+)]
 pub struct QueueArgs {
     /// The consumer whose queue to look into, by id or by name
     consumer: Option<String>,
@@ -145,7 +148,10 @@ impl Level {
 pub(super) fn run(args: &QueueArgs) -> Result<(), Failure> {
     let (mut api, json) = (Api::new(&args.common)?, args.common.json);
     match (&args.verb, &args.consumer) {
-        (Some(QueueVerb::Purge { consumer, yes }), _) => purge(&mut api, consumer, yes.yes, json),
+        (Some(_), Some(consumer)) => Err(Failure::unusable(format!(
+            "{consumer:?} stands before the verb: storybus queue purge CONSUMER"
+        ))),
+        (Some(QueueVerb::Purge { consumer, yes }), None) => purge(&mut api, consumer, yes.yes, json),
         (None, Some(consumer)) => show(&mut api, consumer, json),
         (None, None) => Err(Failure::unusable("which consumer? storybus queue CONSUMER")),
     }

@@ -158,11 +158,8 @@ pub(super) fn told(status: u16, violations: &[Violation], client_id: &str) -> St
         if v.rule == rule::OPERATOR_NOT_REGISTERED && !client_id.starts_with('o') {
             text.push_str(&format!("\n           ({} is no operator)", plain(client_id)));
         }
-        // Only what looks like a rule: the answer may be anybody's.
-        if v.rule
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._".contains(&b))
-        {
+        // Only what is a rule: the answer may be anybody's.
+        if rule::ALL.contains(&&*v.rule) {
             text.push_str(&format!("\n  page:    docs/errors/{}.md", v.rule));
         }
     }

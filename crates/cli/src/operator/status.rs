@@ -38,7 +38,7 @@ pub struct StatusArgs {
 pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     let mut api = Api::new(&args.common)?;
     // A profile's or a credentials file's workspace does not narrow an overview; one that is asked for does.
-    let workspaces = if args.common.workspace.is_some() {
+    let workspaces = if api.narrowed {
         let id = api.workspace_id()?;
         vec![api.get(&format!("admin/tenants/{}", segment(&id)))?.value()?]
     } else {

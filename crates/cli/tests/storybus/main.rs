@@ -13,6 +13,7 @@ mod disk;
 #[cfg(feature = "faults")]
 mod faults;
 mod log;
+mod operator;
 mod start;
 mod stop;
 mod verbs;
