@@ -42,6 +42,10 @@ boundaries:
 conformance SOM_DIR:
     .ci/som-conformance {{ SOM_DIR }}
 
+# The rule ids of the wire contract's text against the code's table
+rules CONTRACT:
+    .ci/rules {{ CONTRACT }}
+
 # The wire contract from outside: ACCEPT is the path of accept.py
 accept ACCEPT *ARGS:
     cargo build --release -p storybus-cli

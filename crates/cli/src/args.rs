@@ -3,13 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::client::{PublishArgs, PullArgs};
 use crate::exit;
 use crate::logging::LogArgs;
+use crate::operator::Verb;
 
-/// A message bus for newsrooms: the bus on one machine, and a client to try it with.
+/// A message bus for newsrooms: the bus on one machine, a client to try it with, and the operator's desk.
 #[derive(Debug, Parser)]
 #[command(name = "storybus", version, after_help = exit::HELP, propagate_version = true)]
 pub struct Cli {
@@ -27,6 +28,71 @@ pub enum Command {
     Publish(PublishArgs),
     /// Receive messages, print them and acknowledge them
     Pull(PullArgs),
+    /// The operator's verbs.
+    #[command(flatten)]
+    Operator(Verb),
+}
+
+/// The verbs in the order of `--help`, by what somebody wants. What stands in none comes last.
+pub const GROUPS: &[(&str, &[&str])] = &[
+    ("The bus", &["serve"]),
+    ("Messages", &["publish", "pull"]),
+    (
+        "When something stands still",
+        &["status", "queue", "dead-letters", "redrive", "replay", "jobs"],
+    ),
+    ("What happened", &["activity", "message", "stories", "audit"]),
+    (
+        "Who may do what",
+        &["workspaces", "producers", "consumers", "operators", "secrets"],
+    ),
+    ("This command", &["profiles", "completions", "man", "help"]),
+];
+
+/// The whole command line, with its verbs in groups.
+#[must_use]
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut abouts: Vec<(String, String)> = command
+        .get_subcommands()
+        .filter(|verb| !verb.is_hide_set())
+        .map(|verb| {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            (verb.get_name().to_owned(), about)
+        })
+        .collect();
+    abouts.push((
+        "help".to_owned(),
+        "This help, or that of a verb: storybus help queue purge".to_owned(),
+    ));
+    let widest = abouts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let grouped = |name: &str| GROUPS.iter().any(|(_, verbs)| verbs.contains(&name));
+    let others: Vec<&str> = abouts
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|n| !grouped(n))
+        .collect();
+    let mut text = String::new();
+    for (title, verbs) in GROUPS.iter().copied().chain([("More", others.as_slice())]) {
+        let lines: String = verbs
+            .iter()
+            .filter_map(|verb| abouts.iter().find(|(name, _)| name == verb))
+            .map(|(name, about)| format!("  {name:widest$}  {about}\n"))
+            .collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("{title}:\n{lines}\n"));
+        }
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
+/// Parses the command line; ends the process with code 2 when it cannot be.
+#[must_use]
+pub fn parse() -> Cli {
+    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 /// `storybus serve`.

@@ -14,6 +14,10 @@ pub const REFUSED: u8 = 3;
 pub const GAVE_UP: u8 = 4;
 /// The store failed while the bus ran: nothing more could be promised. Start it again when the disk is well.
 pub const STORE_FAILED: u8 = 5;
+/// A job that was waited for has failed or was cancelled.
+pub const JOB_NOT_DONE: u8 = 6;
+/// The answer was lost, and the same again might do it twice: look first.
+pub const UNKNOWN: u8 = 7;
 
 /// The text for `--help`.
 pub const HELP: &str = "Exit codes:
@@ -22,7 +26,9 @@ pub const HELP: &str = "Exit codes:
   2  nothing was begun: the command line, the data directory, the address or a file cannot be used
   3  the bus refused; the same again will be refused again
   4  gave up without a final answer; the same again later is safe
-  5  the store failed while the bus ran; start it again when the disk is well";
+  5  the store failed while the bus ran; start it again when the disk is well
+  6  a job that was waited for has failed or was cancelled
+  7  nobody knows whether it was done: the answer was lost, and it might be done twice. The message says where to look";
 
 /// An error with the code that the process ends with.
 #[derive(Debug)]

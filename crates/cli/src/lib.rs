@@ -1,8 +1,9 @@
-//! The binary `storybus`: the bus in one process, and a client's first verbs.
+//! The binary `storybus`: the bus in one process, a client's first verbs, and the operator's.
 //!
 //! - [`serve`]: the bus: the ports of the process ([`ports`]) and of the store behind the routes of `/v1`, behind the
 //!   [`server`].
 //! - [`client`]: `publish` and `pull`.
+//! - [`operator`]: the operator's verbs.
 //! - [`args`], [`exit`], [`logging`]: what a command line tool needs.
 
 pub mod args;
@@ -10,22 +11,22 @@ pub mod client;
 pub mod exit;
 pub mod logging;
 pub mod metrics;
+pub mod operator;
 pub mod ports;
 pub mod private_file;
 pub mod process;
 pub mod serve;
 pub mod server;
 
-use clap::Parser;
-
-use crate::args::{Cli, Command};
+use crate::args::Command;
 use crate::exit::Failure;
 
 /// Runs the command line; the code that the process ends with.
 pub fn run() -> Result<u8, Failure> {
-    match Cli::parse().command {
+    match args::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Publish(args) => client::publish(&args),
         Command::Pull(args) => client::pull(args),
+        Command::Operator(verb) => operator::run(&verb),
     }
 }

@@ -5,6 +5,7 @@
 
 mod admin;
 mod credentials;
+mod documents;
 mod jwks;
 mod messages;
 mod pull;
@@ -49,6 +50,8 @@ macro_rules! table {
 static TABLE: &[Route] = table! {
     POST "/oauth/token" => token::issue;
     GET "/.well-known/jwks.json" => jwks::show;
+    GET "/openapi.json" => documents::openapi;
+    GET "/asyncapi.json" => documents::asyncapi;
 
     POST "/tenants/{tenant}/messages" => messages::publish;
     POST "/jwt/messages" => messages::publish_by_token;

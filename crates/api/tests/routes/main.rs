@@ -2,6 +2,7 @@
 //! still. The tree mirrors the paths.
 
 mod admin;
+mod documents;
 mod jwks;
 mod messages;
 mod paths;

@@ -27,15 +27,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// An answer of the bus.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
     /// Why it is no yes.
-    pub(super) fn violations(&self) -> Vec<Violation> {
+    pub(crate) fn violations(&self) -> Vec<Violation> {
         serde_json::from_slice::<Refused>(&self.body)
             .map(|r| r.violations)
             .unwrap_or_default()
@@ -60,11 +60,17 @@ impl Answer {
             _ => false,
         }
     }
+
+    /// Whether what was asked for may have been done all the same: an answer of the way there, or the bus's own fault.
+    fn may_have_acted(&self) -> bool {
+        let undone = |v: &Violation| [rule::BUS_UNAVAILABLE, rule::RATE_EXCEEDED].contains(&&*v.rule);
+        self.status >= 500 && !self.violations().iter().any(undone)
+    }
 }
 
 /// No answer of the bus itself.
 #[derive(Debug)]
-pub(super) enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// It may be reached later.
     Network(String),
     /// The same, and nothing was sent to it.
@@ -77,48 +83,60 @@ pub(super) enum NoAnswer {
 
 /// How it ended when no final answer came.
 #[derive(Debug)]
-pub(super) enum GaveUp {
+pub(crate) enum GaveUp {
     /// The time is up; what came last.
     TimeUp(String),
     /// It does not take the credentials.
     Login(String),
     /// What answers there does not speak what the URL says.
     Wrong(String),
+    /// It may have been done: the answer was lost, and the request is not one to repeat blindly.
+    Unknown(String),
     /// Somebody wants to stop.
     Stopped,
 }
 
+/// When a request may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Always: twice is the same as once.
+    Always,
+    /// Only when the last attempt surely did nothing: it never reached the bus, or the bus says so.
+    IfUndone,
+}
+
 /// A wish to stop that ends a pause.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     wished: Mutex<bool>,
     told: Condvar,
 }
 
 impl Stop {
-    pub(super) fn wish(&self) {
+    pub(crate) fn wish(&self) {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.told.notify_all();
     }
 
-    pub(super) fn is_wished(&self) -> bool {
+    pub(crate) fn is_wished(&self) -> bool {
         *self.wished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pause(&self, span: Duration) {
+    /// Waits, unless somebody wishes to stop.
+    pub(crate) fn pause(&self, span: Duration) {
         let wished = self.wished.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.told.wait_timeout_while(wished, span, |wished| !*wished));
     }
 }
 
 /// A client of one bus.
-pub(super) struct BusClient {
+pub(crate) struct BusClient {
     agent: ureq::Agent,
     settings: Settings,
     token: Option<String>,
     /// Whether a request beside those for tokens may have reached the bus.
-    pub(super) sent: bool,
-    pub(super) stop: Arc<Stop>,
+    pub(crate) sent: bool,
+    pub(crate) stop: Arc<Stop>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +151,7 @@ struct TokenClaims {
 }
 
 impl BusClient {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .root_certs(RootCerts::PlatformVerifier)
@@ -157,7 +175,7 @@ impl BusClient {
         }
     }
 
-    pub(super) fn client_id(&self) -> &str {
+    pub(crate) fn client_id(&self) -> &str {
         &self.settings.client_id
     }
 
@@ -195,6 +213,7 @@ impl BusClient {
             url,
             client_id,
             client_secret,
+            ..
         } = &self.settings;
         // Ids and secrets are of [A-Za-z0-9_-]: form-encoding them first (RFC 6749 §2.3.1) changes nothing.
         let basic = STANDARD.encode(format!("{client_id}:{client_secret}"));
@@ -222,7 +241,7 @@ impl BusClient {
     }
 
     /// The workspace that the token is for.
-    pub(super) fn tenant(&mut self) -> Result<Option<String>, NoAnswer> {
+    pub(crate) fn tenant(&mut self) -> Result<Option<String>, NoAnswer> {
         let token = self.token()?;
         let claims = token
             .split('.')
@@ -235,7 +254,7 @@ impl BusClient {
     }
 
     /// One request; a token that does not hold any more is replaced once. `wait` is how long the bus is asked to wait.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         method: &Method,
         path: &str,
@@ -264,8 +283,19 @@ impl BusClient {
     }
 
     /// Repeats a request until its answer is final, or the patience is over. `told` hears of each pause.
-    pub(super) fn until_final(
+    pub(crate) fn until_final(
         &mut self,
+        patience: Duration,
+        told: impl FnMut(&str, Duration),
+        request: impl FnMut(&mut Self) -> Result<Answer, NoAnswer>,
+    ) -> Result<Answer, GaveUp> {
+        self.until(Repeat::Always, patience, told, request)
+    }
+
+    /// The same, for a request that may not bear repeating.
+    pub(crate) fn until(
+        &mut self,
+        repeat: Repeat,
         patience: Duration,
         mut told: impl FnMut(&str, Duration),
         mut request: impl FnMut(&mut Self) -> Result<Answer, NoAnswer>,
@@ -273,7 +303,18 @@ impl BusClient {
         let began = Instant::now();
         let mut attempt = 0;
         loop {
-            let (reason, retry_after) = match request(self) {
+            if repeat == Repeat::IfUndone {
+                self.sent = false;
+            }
+            let answer = request(self);
+            if repeat == Repeat::IfUndone && self.sent {
+                match &answer {
+                    Ok(answer) if answer.may_have_acted() => return Err(GaveUp::Unknown(answer.reason())),
+                    Err(NoAnswer::Network(reason)) => return Err(GaveUp::Unknown(reason.clone())),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            let (reason, retry_after) = match answer {
                 Ok(answer) if answer.may_change() => (answer.reason(), answer.retry_after),
                 Ok(answer) => return Ok(answer),
                 Err(NoAnswer::Network(reason) | NoAnswer::Unsent(reason)) => (reason, None),
@@ -339,6 +380,26 @@ mod tests {
             let pause = pause_before(attempt);
             assert!(pause >= full / 2 && pause <= full, "{attempt}: {pause:?}");
         }
+    }
+
+    #[test]
+    fn only_what_surely_did_nothing_is_sent_again_when_twice_is_too_much() {
+        let answer = |status, body: &str| Answer {
+            status,
+            retry_after: None,
+            body: body.as_bytes().to_vec(),
+        };
+        let of_rule = |rule: &str| {
+            format!(
+                r#"{{"accepted":false,"violations":[{{"source":"policy","rule":"{rule}","message":"m"}}]}}"#
+            )
+        };
+        assert!(!answer(503, &of_rule("bus.unavailable")).may_have_acted());
+        assert!(!answer(429, &of_rule("rate.exceeded")).may_have_acted());
+        assert!(!answer(409, &of_rule("secret.limit")).may_have_acted());
+        assert!(answer(500, &of_rule("bus.internal_error")).may_have_acted());
+        assert!(answer(502, "<html>").may_have_acted());
+        assert!(answer(504, "").may_have_acted());
     }
 
     #[test]

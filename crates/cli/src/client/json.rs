@@ -2,7 +2,7 @@
 
 /// How it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// On one line, without white space.
     Line,
     /// Indented, for people.
@@ -13,7 +13,7 @@ pub(super) enum Layout {
 ///
 /// Control characters that a terminal would obey (JSON allows those from U+007F to U+009F unescaped) are escaped when it
 /// is for people.
-pub(super) fn layout(text: &str, layout: Layout) -> String {
+pub(crate) fn layout(text: &str, layout: Layout) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
     let mut chars = text.chars().peekable();
@@ -30,8 +30,8 @@ pub(super) fn layout(text: &str, layout: Layout) -> String {
                 out.push('"');
                 let mut escaped = false;
                 for c in chars.by_ref() {
-                    if indented && (c.is_control() || is_bidi(c)) {
-                        out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                    if indented && commands(c) {
+                        push_escaped(&mut out, c);
                     } else {
                         out.push(c);
                     }
@@ -70,6 +70,29 @@ pub(super) fn layout(text: &str, layout: Layout) -> String {
     out
 }
 
+/// Text of unknown origin on one line, as a terminal may see it: what it would obey is escaped.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if commands(c) => push_escaped(&mut out, c),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn push_escaped(out: &mut String, c: char) {
+    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+}
+
+/// What a terminal would obey.
+fn commands(c: char) -> bool {
+    c.is_control() || is_bidi(c)
+}
+
 /// Characters that turn the direction of text around: what is read is then not what is there.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
@@ -101,5 +124,9 @@ mod tests {
         assert_eq!(layout("\"a\u{9b}\"", Layout::Line), "\"a\u{9b}\"");
         assert_eq!(layout("\"back\\\\\"", Layout::Line), "\"back\\\\\"");
         layout("}]\"", Layout::Indented);
+        assert_eq!(
+            plain("a\u{1b}[2J\nb\u{9b}\u{2066}é"),
+            "a\\u001b[2J\\nb\\u009b\\u2066é"
+        );
     }
 }

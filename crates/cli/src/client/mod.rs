@@ -1,14 +1,15 @@
-//! A client to try the bus with: `storybus publish` and `storybus pull`.
+//! A client to try the bus with: `storybus publish` and `storybus pull`; and what every client of a bus needs.
 //!
-//! - `settings`: which bus, who I am.
+//! - `settings`: which bus, who I am. `profiles`: the same under a name.
 //! - `bus`: one request and its answer, tokens, retries.
 //! - `json`: JSON text made readable without changing what it says.
 
-mod bus;
-mod json;
+pub(crate) mod bus;
+pub(crate) mod json;
+pub(crate) mod profiles;
 mod publish;
 mod pull;
-mod settings;
+pub(crate) mod settings;
 
 pub use publish::{PublishArgs, publish};
 pub use pull::{PullArgs, pull};

@@ -75,7 +75,7 @@ pub fn publish(args: &PublishArgs) -> Result<u8, Failure> {
                 }
             }
             Err(GaveUp::Login(reason)) => return Err(Failure::new(exit::REFUSED, anyhow!("{reason}"))),
-            Err(GaveUp::TimeUp(reason)) => {
+            Err(GaveUp::TimeUp(reason) | GaveUp::Unknown(reason)) => {
                 let left = total - number - 1;
                 let rest = if left > 0 {
                     format!("; {left} more not sent")

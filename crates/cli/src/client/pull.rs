@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::bus::{BusClient, GaveUp, NoAnswer};
-use super::json::{Layout, layout};
+use super::json::{Layout, layout, plain};
 use super::settings::{BusArgs, Who};
 use crate::exit::{self, Failure};
 use crate::ports::OsRandom;
@@ -211,7 +211,9 @@ fn ended(gave_up: GaveUp) -> Result<u8, Failure> {
         GaveUp::Stopped => Ok(exit::DONE),
         GaveUp::Login(reason) => Err(Failure::new(exit::REFUSED, anyhow!("{reason}"))),
         GaveUp::Wrong(reason) => Err(Failure::unusable(reason)),
-        GaveUp::TimeUp(reason) => Err(Failure::new(exit::GAVE_UP, anyhow!("gave up: {reason}"))),
+        GaveUp::TimeUp(reason) | GaveUp::Unknown(reason) => {
+            Err(Failure::new(exit::GAVE_UP, anyhow!("gave up: {reason}")))
+        }
     }
 }
 
@@ -338,11 +340,7 @@ impl Puller {
                     enqueued_at,
                     ..
                 } = &message;
-                write!(
-                    out,
-                    "{message_type}  {}  {enqueued_at}",
-                    layout(&format!("\"{topic}\""), Layout::Indented).trim_matches('"')
-                )?;
+                write!(out, "{message_type}  {}  {enqueued_at}", plain(topic))?;
                 if message.receive_count > 1 {
                     write!(out, "  received {} times", message.receive_count)?;
                 }

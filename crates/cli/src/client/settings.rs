@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use super::profiles::{Profile, Profiles};
 use crate::serve::credentials::{self, Client};
 
 /// Where `storybus serve` puts the credentials by itself, in the directory in which it was started.
@@ -13,36 +14,55 @@ const USUAL_FILE: &str = "storybus-data/credentials.json";
 /// Which bus, and as whom.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Bus")]
-pub(super) struct BusArgs {
+pub(crate) struct BusArgs {
     /// The bus's base URL, such as http://127.0.0.1:8787/v1/
-    #[arg(long, value_name = "URL", env = "STORYBUS_URL")]
+    #[arg(long, global = true, value_name = "URL", env = "STORYBUS_URL")]
     pub url: Option<String>,
     /// The client id
-    #[arg(long, value_name = "ID", env = "STORYBUS_CLIENT_ID")]
+    #[arg(long, global = true, value_name = "ID", env = "STORYBUS_CLIENT_ID")]
     pub client_id: Option<String>,
     /// A file that holds the client secret and nothing else; or set STORYBUS_CLIENT_SECRET. A secret is never a flag's value:
     /// other users of the machine could see it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub client_secret_file: Option<PathBuf>,
     /// A credentials file as `storybus serve` writes it; the other settings go before it
     /// [default: storybus-data/credentials.json, when it is there and neither URL nor client is given]
-    #[arg(long, value_name = "FILE", env = "STORYBUS_CREDENTIALS")]
+    #[arg(long, global = true, value_name = "FILE", env = "STORYBUS_CREDENTIALS")]
     pub credentials_file: Option<PathBuf>,
+    /// The settings of this name in the file of profiles. It goes before the variables, and flags go before it
+    #[arg(long, global = true, value_name = "NAME", env = "STORYBUS_PROFILE")]
+    pub profile: Option<String>,
+    /// The file of profiles [default: storybus/config.toml in $XDG_CONFIG_HOME or ~/.config]
+    #[arg(long, global = true, value_name = "FILE", env = "STORYBUS_CONFIG")]
+    pub config: Option<PathBuf>,
 }
 
 /// What a client needs to know.
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// The base URL, with a slash at its end.
-    pub(super) url: String,
-    pub(super) client_id: String,
-    pub(super) client_secret: String,
+    pub(crate) url: String,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: String,
+    /// The workspace that the profile or the credentials file is about.
+    pub(crate) workspace: Option<String>,
+}
+
+/// The value of a variable that is set to something.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+/// A setting as a flag gave it: with a profile, the variables do not count.
+pub(crate) fn of_flag(value: Option<String>, name: &str) -> Option<String> {
+    value.filter(|v| variable(name).as_ref() != Some(v))
 }
 
 /// Whom a command acts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(crate) enum Who {
     Producer,
     Consumer,
+    Operator,
 }
 
 impl Who {
@@ -50,13 +70,52 @@ impl Who {
         match self {
             Self::Producer => "producer",
             Self::Consumer => "consumer",
+            Self::Operator => "operator",
         }
     }
 }
 
 impl BusArgs {
     /// Gathers the settings; `secret` is the value of `STORYBUS_CLIENT_SECRET`.
-    pub(super) fn settings(&self, who: Who, secret: Option<String>) -> Result<Settings> {
+    pub(crate) fn settings(&self, who: Who, secret: Option<String>) -> Result<Settings> {
+        let Some(name) = &self.profile else {
+            return self.gathered(who, secret);
+        };
+        let mut profile = Profiles::read(self.config.as_deref())?.named(name)?;
+        let of_flag = |value: &Option<String>, name| of_flag(value.clone(), name);
+        let (flag_id, flag_credentials) = (
+            of_flag(&self.client_id, "STORYBUS_CLIENT_ID"),
+            self.credentials_file
+                .clone()
+                .filter(|f| std::env::var_os("STORYBUS_CREDENTIALS").as_deref() != Some(f.as_os_str())),
+        );
+        if flag_credentials.is_some() {
+            // The file says all that the profile would.
+            profile = Profile {
+                workspace: profile.workspace,
+                ..Profile::default()
+            };
+        }
+        // A secret stays with its client, as in a credentials file.
+        let other = flag_id.is_some() && flag_id != profile.client_id;
+        let of_profile = profile.client_secret_file.filter(|_| !other);
+        let secret = secret.filter(|_| of_profile.is_none() && profile.credentials_file.is_none());
+        let args = Self {
+            url: of_flag(&self.url, "STORYBUS_URL").or(profile.url),
+            client_id: flag_id.or(profile.client_id),
+            client_secret_file: self.client_secret_file.clone().or(of_profile),
+            credentials_file: flag_credentials.or(profile.credentials_file),
+            profile: None,
+            config: None,
+        };
+        let mut settings = args
+            .gathered(who, secret)
+            .with_context(|| format!("profile {name}"))?;
+        settings.workspace = profile.workspace.or(settings.workspace);
+        Ok(settings)
+    }
+
+    fn gathered(&self, who: Who, secret: Option<String>) -> Result<Settings> {
         let nothing = self.credentials_file.is_none() && self.url.is_none() && self.client_id.is_none();
         let usual = PathBuf::from(USUAL_FILE);
         let file = match &self.credentials_file {
@@ -72,6 +131,7 @@ impl BusArgs {
         let known: Option<Client> = file.as_ref().and_then(|f| match who {
             Who::Producer => f.clients.producer.clone(),
             Who::Consumer => f.clients.consumer.clone(),
+            Who::Operator => f.clients.operator.clone(),
         });
         let Some(url) = self
             .url
@@ -111,6 +171,7 @@ impl BusArgs {
             url: base_url(&url)?,
             client_id,
             client_secret,
+            workspace: file.and_then(|f| f.clients.tenant),
         })
     }
 }
@@ -147,6 +208,8 @@ mod tests {
             client_id: None,
             client_secret_file: None,
             credentials_file: None,
+            profile: None,
+            config: None,
         }
     }
 
@@ -192,5 +255,38 @@ mod tests {
             "the file has no secret for it"
         );
         assert!(args().settings(Who::Producer, Some("s".to_owned())).is_err());
+    }
+
+    #[test]
+    fn a_profile_is_a_whole_and_its_secret_stays_with_its_client() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config.toml");
+        std::fs::write(folder.path().join("secret"), "s1\n").unwrap();
+        std::fs::write(
+            &config,
+            "[profiles.a]\nurl = 'http://h'\nclient_id = 'o1'\nclient_secret_file = 'secret'\nworkspace = 'w1'\n[profiles.b]\nurl = 'http://h'\nclient_id = 'o2'\n",
+        )
+        .unwrap();
+        let with = |profile: &str| BusArgs {
+            profile: Some(profile.to_owned()),
+            config: Some(config.clone()),
+            ..args()
+        };
+        let given = || Some("of the environment".to_owned());
+        let s = with("a").settings(Who::Operator, given()).unwrap();
+        assert_eq!(
+            (s.url.as_str(), s.client_id.as_str(), s.client_secret.as_str()),
+            ("http://h/v1/", "o1", "s1")
+        );
+        assert_eq!(s.workspace.as_deref(), Some("w1"));
+        let s = with("b").settings(Who::Operator, given()).unwrap();
+        assert_eq!(s.client_secret, "of the environment");
+        let other = BusArgs {
+            client_id: Some("o3".to_owned()),
+            ..with("a")
+        };
+        assert!(other.settings(Who::Operator, None).is_err());
+        let unknown = with("c").settings(Who::Operator, None).err().unwrap();
+        assert!(unknown.to_string().contains("it has a, b"), "{unknown}");
     }
 }

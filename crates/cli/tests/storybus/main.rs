@@ -14,6 +14,7 @@ mod disk;
 mod faults;
 mod jobs;
 mod log;
+mod operator;
 mod start;
 mod stop;
 mod verbs;

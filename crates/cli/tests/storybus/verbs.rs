@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::bus::{BINARY, Bus, Home, pause, wait_for};
 use crate::client::snapshot;
 
-fn command(home: &Home, verb: &str) -> Command {
+pub(crate) fn command(home: &Home, verb: &str) -> Command {
     let mut command = Command::new(BINARY);
     command
         .arg(verb)
@@ -21,13 +21,16 @@ fn command(home: &Home, verb: &str) -> Command {
         "STORYBUS_CLIENT_ID",
         "STORYBUS_CLIENT_SECRET",
         "STORYBUS_CREDENTIALS",
+        "STORYBUS_PROFILE",
+        "STORYBUS_CONFIG",
+        "STORYBUS_WORKSPACE",
     ] {
         command.env_remove(name);
     }
     command
 }
 
-fn told(output: &Output) -> (i32, String, String) {
+pub(crate) fn told(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code().unwrap(),
@@ -37,14 +40,14 @@ fn told(output: &Output) -> (i32, String, String) {
 }
 
 /// A bus, with a copy of its credentials that later starts leave alone.
-fn with_bus(flags: &[&str]) -> (Home, Bus) {
+pub(crate) fn with_bus(flags: &[&str]) -> (Home, Bus) {
     let home = Home::new();
     let bus = home.serve_with(flags);
     std::fs::copy(home.path("given.json"), home.path("kept.json")).unwrap();
     (home, bus)
 }
 
-fn write(home: &Home, name: &str, value: &Value) {
+pub(crate) fn write(home: &Home, name: &str, value: &Value) {
     std::fs::write(home.path(name), serde_json::to_vec_pretty(value).unwrap()).unwrap();
 }
 

@@ -1,5 +1,9 @@
 //! The rule ids of the schemas: callers branch on them.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use storybus_protocol::rule::{SCHEMA_KEYWORDS, about};
 use storybus_som::schema_rules;
 
 #[test]
@@ -32,4 +36,40 @@ fn the_ids_never_change() {
         schema_rules().collect::<Vec<_>>(),
         expected.split_whitespace().collect::<Vec<_>>()
     );
+}
+
+/// By keyword.
+fn by_keyword() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut rules: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for rule in schema_rules() {
+        let (_, keyword) = rule.split_once('.').expect("a schema and a keyword");
+        rules.entry(keyword).or_default().push(rule);
+    }
+    rules
+}
+
+#[test]
+fn clients_can_look_all_of_them_up() {
+    for rule in schema_rules() {
+        assert!(about(rule).is_some(), "{rule}");
+    }
+    let keywords: Vec<&str> = SCHEMA_KEYWORDS.iter().map(|about| about.rule).collect();
+    assert_eq!(by_keyword().into_keys().collect::<Vec<_>>(), keywords);
+}
+
+#[test]
+fn the_page_of_a_keyword_lists_its_rules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors/schema");
+    for (keyword, rules) in by_keyword() {
+        let page = std::fs::read_to_string(folder.join(format!("{keyword}.md"))).expect("a page");
+        let line = page.lines().find_map(|line| line.strip_prefix("Rules: "));
+        let mut listed: Vec<&str> = line
+            .unwrap_or_default()
+            .trim_end_matches('.')
+            .split(", ")
+            .map(|rule| rule.trim_matches('`'))
+            .collect();
+        listed.sort_unstable();
+        assert_eq!(listed, rules, "{keyword}");
+    }
 }

@@ -6,6 +6,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 use storybus_api::Outcome;
 use storybus_protocol::answer::Refused;
+use storybus_protocol::rule::{Appears, about};
+
+use super::openapi;
 
 /// What came back.
 pub(crate) struct Answer {
@@ -123,6 +126,39 @@ impl Answer {
             (401, true) => assert_eq!(challenge, Some("Basic realm=\"storybus\""), "{told}"),
             (401, false) => assert_eq!(challenge, Some("Bearer error=\"invalid_token\""), "{told}"),
             _ => assert_eq!(challenge, None, "{told}"),
+        }
+    }
+}
+
+impl Answer {
+    /// It is what `docs/openapi.json` says of its route, and its rules are what the table of rules says of them.
+    pub(super) fn is_documented(&self, method: &str) {
+        let told = format!("{method} {:?}: {} {}", self.outcome.route, self.status, self.json);
+        if let Some(template) = self.outcome.route {
+            let answer = openapi().answer(method, template, self.status);
+            assert!(answer.is_some(), "not documented: {told}");
+            let (pointer, answer) = answer.expect("documented");
+            if let Some(headers) = answer["headers"].as_object() {
+                for name in headers.keys() {
+                    assert!(self.headers.contains_key(name), "no {name}: {told}");
+                }
+            }
+            if self.status != 204 {
+                let schema = format!("{pointer}/content/application~1json/schema");
+                assert_eq!(openapi().faults(&schema, &self.json), [""; 0], "{told}");
+            }
+        }
+        let tolerated = self.json["tolerated"].as_array().cloned().unwrap_or_default();
+        let refused = self
+            .violations()
+            .into_iter()
+            .map(|v| (v, Appears::Refusal(self.status)));
+        for (violation, place) in refused.chain(tolerated.into_iter().map(|v| (v, Appears::Tolerated))) {
+            let known = about(violation["rule"].as_str().expect("a rule"));
+            assert!(known.is_some(), "no such rule: {told}");
+            let known = known.expect("a rule");
+            assert!(known.appears.contains(&place), "{told}");
+            assert_eq!(json!(known.source), violation["source"], "{told}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod document;
 mod jobs;
 mod sample;
 
@@ -17,6 +18,7 @@ use storybus_testkit::{FakeClock, FixedKeys, Memory, MemoryRates, PlainHasher, S
 
 pub(crate) use answer::Answer;
 pub(crate) use ask::{Ask, ask};
+pub(crate) use document::{Document, asyncapi, openapi};
 pub(crate) use sample::{note, snapshot};
 
 /// A bus with one operator.
@@ -117,6 +119,7 @@ impl World {
         *request.method_mut() = ask.method.parse().expect("a method");
         *request.uri_mut() = ask.path.parse::<Uri>().expect("a URI");
         *request.headers_mut() = ask.headers;
+        let method = ask.method;
         let deadline = self.clock.now().plus(Duration::from_secs(15));
         let response = run(api.handle(
             request,
@@ -140,6 +143,7 @@ impl World {
             outcome,
         };
         answer.check();
+        answer.is_documented(method);
         answer
     }
 

@@ -1,0 +1,222 @@
+//! From what people type to the ids that routes need: an id, or a name that only one thing has.
+
+use serde_json::Value;
+use storybus_protocol::rule;
+
+use super::api::{Api, Document, ListKind, id_in, segment};
+use super::flags::Paging;
+use crate::client::json::plain;
+use crate::exit::Failure;
+
+/// A kind of thing that has an id and a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Workspace,
+    Producer,
+    Consumer,
+    Operator,
+}
+
+impl Kind {
+    /// One of them, in words.
+    pub(super) fn one(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Several of them: the noun of the command line.
+    pub(super) fn many(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspaces",
+            Self::Producer => "producers",
+            Self::Consumer => "consumers",
+            Self::Operator => "operators",
+        }
+    }
+
+    /// The member that holds the id.
+    pub(super) fn id(self) -> &'static str {
+        match self {
+            Self::Workspace => "tenant",
+            Self::Producer | Self::Consumer | Self::Operator => "client_id",
+        }
+    }
+
+    /// The list of them.
+    pub(super) fn list(self) -> ListKind {
+        ListKind::of(match self {
+            Self::Workspace => "tenants",
+            other => other.many(),
+        })
+    }
+
+    fn absent(self) -> &'static str {
+        match self {
+            Self::Workspace => rule::TENANT_NOT_FOUND,
+            Self::Producer => rule::PRODUCER_NOT_FOUND,
+            Self::Consumer => rule::CONSUMER_NOT_FOUND,
+            Self::Operator => rule::OPERATOR_NOT_FOUND,
+        }
+    }
+
+    /// The kind of connection whose id this would be.
+    pub(super) fn of_connection(id: &str) -> Option<Self> {
+        match id.as_bytes().first() {
+            Some(b'p') => Some(Self::Producer),
+            Some(b'c') => Some(Self::Consumer),
+            Some(b'o') => Some(Self::Operator),
+            _ => None,
+        }
+    }
+}
+
+/// What was meant.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// Its route.
+    pub(super) path: String,
+    pub(super) document: Document,
+}
+
+impl Found {
+    /// For people: name and id.
+    pub(super) fn told(&self) -> String {
+        format!("{} ({})", plain(&self.name), self.id)
+    }
+
+    pub(super) fn value(&self) -> Result<Value, Failure> {
+        self.document.value()
+    }
+}
+
+impl Api {
+    /// The id of the workspace that is meant: the one that was named, or the only one there is.
+    pub(super) fn workspace_id(&mut self) -> Result<String, Failure> {
+        if let Some(named) = self.workspace.clone() {
+            return Ok(self.meant(Kind::Workspace, "admin/tenants", &named)?.id);
+        }
+        let all = self
+            .gather("admin/tenants", Kind::Workspace.list(), &[], &Paging::ALL)?
+            .values()?;
+        match all.as_slice() {
+            [only] => id_in(only, "tenant"),
+            [] => Err(Failure::unusable(
+                "there is no workspace yet: storybus workspaces create NAME",
+            )),
+            several => Err(Failure::unusable(format!(
+                "which workspace? Give --workspace or STORYBUS_WORKSPACE: {}",
+                known(several, Kind::Workspace)
+            ))),
+        }
+    }
+
+    /// The route of a kind's list: within the workspace that is meant, but for what has none.
+    pub(super) fn route_of(&mut self, kind: Kind) -> Result<String, Failure> {
+        match kind {
+            Kind::Workspace => Ok("admin/tenants".to_owned()),
+            Kind::Operator => Ok("admin/operators".to_owned()),
+            Kind::Producer | Kind::Consumer => {
+                let workspace = self.workspace_id()?;
+                Ok(format!("admin/tenants/{}/{}", segment(&workspace), kind.many()))
+            }
+        }
+    }
+
+    /// The thing of this id, or else the only one of this name.
+    pub(super) fn named(&mut self, kind: Kind, text: &str) -> Result<Found, Failure> {
+        let route = self.route_of(kind)?;
+        self.meant(kind, &route, text)
+    }
+
+    fn meant(&mut self, kind: Kind, route: &str, text: &str) -> Result<Found, Failure> {
+        // No id has another character than these; a name may have any.
+        let may_be_id = text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if may_be_id && text.len() > 1 {
+            let path = format!("{route}/{}", segment(text));
+            if let Some(document) = self.find(&path, kind.absent())? {
+                return found(kind, path, document);
+            }
+        }
+        let all = self.gather(route, kind.list(), &[], &Paging::ALL)?;
+        let values = all.values()?;
+        let same: Vec<usize> = (0..values.len())
+            .filter(|n| values.get(*n).and_then(|v| v.get("name")).and_then(Value::as_str) == Some(text))
+            .collect();
+        match same.as_slice() {
+            [only] => {
+                let document = Document(
+                    all.entries
+                        .get(*only)
+                        .map_or_else(String::new, |raw| raw.get().to_owned()),
+                );
+                let path = format!("{route}/{}", segment(&id_in(&document.value()?, kind.id())?));
+                found(kind, path, document)
+            }
+            [] => Err(Failure::new(
+                crate::exit::REFUSED,
+                anyhow::anyhow!(
+                    "there is no {} {:?}{}; {}",
+                    kind.one(),
+                    plain(text),
+                    match kind {
+                        Kind::Producer | Kind::Consumer => " in this workspace",
+                        Kind::Workspace | Kind::Operator => "",
+                    },
+                    known(&values, kind)
+                ),
+            )),
+            several => {
+                let several: Vec<Value> = several.iter().filter_map(|n| values.get(*n)).cloned().collect();
+                Err(Failure::unusable(format!(
+                    "{} {} have the name {:?}; give an id: {}",
+                    several.len(),
+                    kind.many(),
+                    plain(text),
+                    known(&several, kind)
+                )))
+            }
+        }
+    }
+}
+
+fn found(kind: Kind, path: String, document: Document) -> Result<Found, Failure> {
+    let value = document.value()?;
+    Ok(Found {
+        id: id_in(&value, kind.id())?,
+        name: id_in(&value, "name")?,
+        path,
+        document,
+    })
+}
+
+/// The things that there are, as a reader may choose from.
+fn known(values: &[Value], kind: Kind) -> String {
+    const SHOWN: usize = 20;
+    if values.is_empty() {
+        return format!("there is none at all: storybus {} create --help", kind.many());
+    }
+    let text = |value: &Value, member: &str| {
+        plain(value.get(member).and_then(Value::as_str).unwrap_or_default()).clone()
+    };
+    let mut told: Vec<String> = values
+        .iter()
+        .take(SHOWN)
+        .map(|v| format!("{} ({})", text(v, kind.id()), text(v, "name")))
+        .collect();
+    if values.len() > SHOWN {
+        told.push(format!("and {} more", values.len() - SHOWN));
+    }
+    format!(
+        "there {}: {}",
+        if values.len() == 1 { "is" } else { "are" },
+        told.join(", ")
+    )
+}

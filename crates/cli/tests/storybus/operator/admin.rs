@@ -1,0 +1,436 @@
+//! Workspaces, connections and secrets.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use super::{done, fails, json, run, text};
+use crate::client::snapshot;
+use crate::verbs::{command, told, with_bus, write};
+
+#[test]
+fn a_workspace_lives_and_goes() {
+    let (home, _bus) = with_bus(&[]);
+    fails(
+        &home,
+        &["consumers", "list"],
+        2,
+        &["storybus workspaces create NAME"],
+    );
+    let made = json(&home, &["workspaces", "create", "Harbour News", "--strict"]);
+    assert_eq!(made["strict_message_types"], true);
+    let out = done(
+        &home,
+        &[
+            "workspaces",
+            "update",
+            "Harbour News",
+            "--name",
+            "Harbour",
+            "--no-strict",
+        ],
+    );
+    assert!(
+        out.contains("Harbour\n") && out.contains("strict     no"),
+        "{out}"
+    );
+    assert_eq!(
+        json(&home, &["workspaces", "show", "Harbour"])["tenant"],
+        made["tenant"]
+    );
+    let id = text(&made, "/tenant");
+    assert!(done(&home, &["workspaces", "show", id]).contains(id));
+    done(&home, &["consumers", "create", "reader"]);
+    fails(
+        &home,
+        &["workspaces", "delete", id, "--yes"],
+        3,
+        &["tenant.not_empty", "to do:", "docs/errors/tenant.not_empty.md"],
+    );
+    done(&home, &["consumers", "delete", "reader", "--yes"]);
+    let gone = json(&home, &["workspaces", "delete", "Harbour", "--yes"]);
+    assert_eq!(gone, json!({ "deleted": id }));
+    fails(&home, &["workspaces", "show", id], 3, &["there is no workspace"]);
+    let audit = json(&home, &["audit", "--limit", "1"]);
+    assert_eq!(text(&audit, "/entries/0/action"), "tenant.delete");
+    assert!(done(&home, &["audit", "--all"]).contains("tenant.create"));
+}
+
+#[test]
+fn a_connection_made_here_works_and_can_be_shut_out() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let secret = home.path("p.secret");
+    let file = secret.to_str().unwrap();
+    let out = done(
+        &home,
+        &[
+            "producers",
+            "create",
+            "planning",
+            "--system-id",
+            "ncs-1,ncs-2",
+            "--type",
+            "story.*",
+            "--type",
+            "telling.*",
+            "--rate",
+            "50/100",
+            "--secret-file",
+            file,
+        ],
+    );
+    assert!(
+        out.contains("50 a second, 100 at once") && out.contains("ncs-1,ncs-2"),
+        "{out}"
+    );
+    let written = std::fs::read_to_string(&secret).unwrap();
+    assert!(
+        !out.contains(written.trim()),
+        "a secret that goes to a file is not shown"
+    );
+    assert_eq!(
+        std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    fails(
+        &home,
+        &[
+            "producers",
+            "create",
+            "x",
+            "--system-id",
+            "y",
+            "--type",
+            "*",
+            "--secret-file",
+            file,
+        ],
+        2,
+        &["is there already"],
+    );
+    let id = text(&json(&home, &["producers", "show", "planning"]), "/client_id").to_owned();
+    let mut message = snapshot("s", 1);
+    message["originating_system"]["system_id"] = "ncs-2".into();
+    write(&home, "1.json", &message);
+    let publish = || {
+        let mut command = command(&home, "publish");
+        command.args(["1.json", "--client-id", &id, "--client-secret-file", file]);
+        told(&command.output().unwrap())
+    };
+    assert!(publish().1.starts_with("accepted "));
+    let out = done(
+        &home,
+        &[
+            "producers",
+            "update",
+            "planning",
+            "--disable",
+            "--no-rate",
+            "--type",
+            "",
+        ],
+    );
+    assert!(
+        out.contains("disabled") && out.contains("no limit") && out.contains("none: it can publish nothing"),
+        "{out}"
+    );
+    assert_eq!(publish().0, 3);
+    fails(
+        &home,
+        &["producers", "update", "planning"],
+        2,
+        &["nothing to change"],
+    );
+    fails(
+        &home,
+        &["producers", "update", &id, "--rate", "0/1"],
+        3,
+        &["/rate", "request.invalid"],
+    );
+    fails(
+        &home,
+        &[
+            "producers",
+            "create",
+            "thief",
+            "--system-id",
+            "ncs-1",
+            "--type",
+            "*",
+        ],
+        3,
+        &["system_id.taken"],
+    );
+    let list = done(&home, &["producers", "list"]);
+    assert!(list.contains("PRODUCER") && list.contains("planning") && list.contains("disabled"));
+    done(&home, &["producers", "delete", "planning", "--yes"]);
+    drop(bus);
+}
+
+#[test]
+fn a_consumer_is_named_by_id_or_by_a_name_that_only_it_has() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let made = json(
+        &home,
+        &[
+            "consumers",
+            "create",
+            "rundown",
+            "--type",
+            "story.context",
+            "--topic-prefix",
+            "som.",
+            "--source",
+            "demo-ncs",
+            "--max-receives",
+            "3",
+            "--visibility",
+            "20",
+        ],
+    );
+    assert!(!text(&made, "/client_secret").is_empty());
+    let shown = json(&home, &["consumers", "show", "rundown"]);
+    assert_eq!(shown["client_id"], made["client_id"]);
+    assert_eq!(
+        (&shown["max_receives"], &shown["visibility_seconds"]),
+        (&json!(3), &json!(20))
+    );
+    let out = done(
+        &home,
+        &["consumers", "update", "rundown", "--source", "", "--pause"],
+    );
+    assert!(
+        out.contains("sources      all") && out.contains("paused"),
+        "{out}"
+    );
+    let out = done(
+        &home,
+        &[
+            "consumers",
+            "update",
+            "rundown",
+            "--unpause",
+            "--max-receives",
+            "9",
+        ],
+    );
+    assert!(
+        out.contains("active") && out.contains("after 9 receives"),
+        "{out}"
+    );
+    fails(
+        &home,
+        &["consumers", "show", "none such"],
+        3,
+        &[
+            "there is no consumer \"none such\"",
+            "(rundown)",
+            text(&made, "/client_id"),
+        ],
+    );
+    // A name that looks like an id of something else, and one that is longer than any id.
+    done(&home, &["consumers", "create", "checker"]);
+    assert_eq!(json(&home, &["consumers", "show", "checker"])["name"], "checker");
+    done(&home, &["consumers", "create", "rundown"]);
+    fails(
+        &home,
+        &["queue", "rundown"],
+        2,
+        &["2 consumers have the name \"rundown\"", text(&made, "/client_id")],
+    );
+    assert_eq!(json(&home, &["queue", text(&made, "/client_id")])["visible"], 0);
+    // Ids that would lead a path elsewhere.
+    for id in ["../../admin", "a/b", "c?x=1", "c#", "%2e%2e"] {
+        fails(&home, &["consumers", "show", id], 3, &["there is no consumer"]);
+    }
+    drop(bus);
+}
+
+#[test]
+fn which_workspace_is_said_or_plain() {
+    let (home, bus) = with_bus(&[]);
+    let first = json(&home, &["workspaces", "create", "One"]);
+    assert_eq!(json(&home, &["consumers", "list"])["consumers"], json!([]));
+    let second = json(&home, &["workspaces", "create", "Two words"]);
+    fails(
+        &home,
+        &["consumers", "list"],
+        2,
+        &[
+            "which workspace?",
+            "STORYBUS_WORKSPACE",
+            text(&first, "/tenant"),
+            "(Two words)",
+        ],
+    );
+    done(
+        &home,
+        &["consumers", "create", "reader", "--workspace", "Two words"],
+    );
+    let id = text(&second, "/tenant");
+    assert_eq!(
+        json(&home, &["consumers", "list", "-w", id])["consumers"][0]["tenant"],
+        id
+    );
+    let (code, out, _) = told(
+        &command(&home, "consumers")
+            .arg("list")
+            .env("STORYBUS_WORKSPACE", "One")
+            .output()
+            .unwrap(),
+    );
+    assert_eq!((code, out.as_str()), (0, ""));
+    fails(
+        &home,
+        &["consumers", "list", "-w", "Three"],
+        3,
+        &["there is no workspace \"Three\"", "(One)"],
+    );
+    // An overview is of all of them, and its hints name the workspace.
+    done(&home, &["consumers", "update", "reader", "--pause", "-w", id]);
+    let out = done(&home, &["status"]);
+    assert!(
+        out.contains("Two words") && out.contains("--unpause ") && out.contains(&format!(" -w {id}\n")),
+        "{out}"
+    );
+    drop(bus);
+}
+
+#[test]
+fn secrets_are_rotated() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let consumer = bus.text("/consumer/client_id");
+    let first = json(&home, &["secrets", "list", consumer]);
+    let first = text(&first, "/secrets/0/secret_id");
+    let file = home.path("new.secret");
+    let file = file.to_str().unwrap();
+    let made = json(&home, &["secrets", "create", consumer, "--secret-file", file]);
+    assert!(made.get("client_secret").is_none(), "{made}");
+    let out = done(&home, &["secrets", "list", consumer]);
+    assert_eq!(out.lines().count(), 3, "{out}");
+    fails(
+        &home,
+        &["secrets", "create", consumer],
+        3,
+        &["secret.limit", "storybus secrets delete ID SECRET_ID"],
+    );
+    fails(&home, &["secrets", "delete", consumer, first], 2, &["--yes"]);
+    done(&home, &["secrets", "delete", consumer, first, "--yes"]);
+    let mut pull = command(&home, "pull");
+    pull.args(["--client-secret-file", file]);
+    assert_eq!(told(&pull.output().unwrap()).0, 0);
+    fails(
+        &home,
+        &["secrets", "delete", consumer, first, "--yes"],
+        3,
+        &["secret.not_found"],
+    );
+    fails(&home, &["secrets", "list", "xyz"], 2, &["p… is a producer"]);
+}
+
+#[test]
+fn operators_come_and_go_but_the_last() {
+    let (home, bus) = with_bus(&[]);
+    let own = bus.text("/operator/client_id");
+    fails(
+        &home,
+        &["operators", "delete", own, "--yes"],
+        3,
+        &["request.invalid"],
+    );
+    let out = done(&home, &["operators", "create", "night desk"]);
+    assert!(out.contains("secret "), "{out}");
+    let shown = json(&home, &["operators", "show", "night desk"]);
+    assert!(done(&home, &["operators", "update", "night desk", "--disable"]).contains("disabled"));
+    assert!(done(&home, &["operators", "list"]).contains("night desk"));
+    done(&home, &["secrets", "list", text(&shown, "/client_id")]);
+    done(&home, &["operators", "delete", "night desk", "--yes"]);
+}
+
+#[test]
+fn lists_are_gathered_from_their_pages() {
+    let (home, bus) = with_bus(&[]);
+    let mut operator = bus.log_in(&bus.credentials, "operator");
+    for n in 0..120 {
+        let body = json!({ "name": format!("w{n}") });
+        assert_eq!(operator.post("/v1/admin/tenants", &body).status, 201);
+    }
+    let (_, out, err) = run(&home, &["workspaces", "list"]);
+    assert_eq!(out.lines().count(), 101);
+    assert!(err.contains("there is more"), "{err}");
+    let cut = json(&home, &["workspaces", "list", "--limit", "7"]);
+    assert_eq!(cut["tenants"].as_array().unwrap().len(), 7);
+    assert!(cut["next"].is_string());
+    let all = json(&home, &["workspaces", "list", "--all"]);
+    assert_eq!(all["tenants"].as_array().unwrap().len(), 120);
+    assert!(all.get("next").is_none());
+}
+
+#[test]
+fn nothing_is_destroyed_unasked() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let (producer, consumer) = (bus.text("/producer/client_id"), bus.text("/consumer/client_id"));
+    for words in [
+        &["producers", "delete", producer][..],
+        &["consumers", "delete", consumer],
+        &["operators", "delete", bus.text("/operator/client_id")],
+        &["workspaces", "delete", bus.text("/tenant")],
+        &["queue", "purge", consumer],
+    ] {
+        fails(&home, words, 2, &["give --yes"]);
+    }
+    assert_eq!(
+        json(&home, &["consumers", "list"])["consumers"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn who_is_no_operator_is_told_so() {
+    let (home, bus) = with_bus(&["--demo"]);
+    std::fs::write(home.path("s"), bus.text("/producer/client_secret")).unwrap();
+    let path = home.path("s");
+    let producer = bus.text("/producer/client_id");
+    fails(
+        &home,
+        &[
+            "consumers",
+            "list",
+            "--client-id",
+            producer,
+            "--client-secret-file",
+            path.to_str().unwrap(),
+        ],
+        3,
+        &[
+            "operator.not_registered",
+            "is no operator",
+            "docs/errors/operator.not_registered.md",
+        ],
+    );
+    fails(
+        &home,
+        &["consumers", "list", "--client-id", "onobody"],
+        2,
+        &["the secret of onobody is missing"],
+    );
+    let url = format!("http://{}/nowhere", bus.address());
+    fails(
+        &home,
+        &["consumers", "list", "--url", &url],
+        3,
+        &["is the URL right?"],
+    );
+    let other = crate::bus::Home::new();
+    fails(&other, &["consumers", "list"], 2, &["there is no ", "kept.json"]);
+    drop(bus);
+    fails(
+        &home,
+        &["consumers", "list", "--patience", "0"],
+        4,
+        &["gave up", "is the bus running?"],
+    );
+}
