@@ -153,10 +153,11 @@ impl Queues for SqliteQueues {
                     Ok(Taken::Nothing) => {}
                     Ok(Taken::Again) => continue,
                     Ok(Taken::Some(taken)) => {
+                        let workspace = key.workspace.clone();
                         return self
                             .inner
                             .reader()
-                            .call(move |view| receive::load(view, &taken))
+                            .call(move |view| receive::load(view, &workspace, &taken))
                             .await;
                     }
                     Err(_) if signal.is_closed() => break,

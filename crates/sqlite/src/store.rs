@@ -20,6 +20,7 @@ use crate::queues::SqliteQueues;
 use crate::reader::{self, Reader};
 use crate::registry::Registry;
 use crate::schema;
+use crate::stories::SqliteStories;
 use crate::sweep::Sweeper;
 use crate::time::EngineClock;
 use crate::topic::SqliteTopic;
@@ -29,6 +30,7 @@ use crate::writer::{self, Batches, Writer};
 /// The write connection's page cache, in KiB. With the reader's and the checkpointer's it bounds what SQLite takes.
 const WRITER_CACHE: i64 = 16 * 1024;
 const READER_CACHE: i64 = 4 * 1024;
+const HISTORY_CACHE: i64 = 8 * 1024;
 const CHECKPOINTER_CACHE: i64 = 1024;
 /// Statements kept prepared on a connection: more than there are.
 const STATEMENTS: usize = 128;
@@ -75,6 +77,7 @@ pub(crate) struct Inner {
     clock: Arc<EngineClock>,
     writer: Writer,
     reader: Reader,
+    history: Reader,
 }
 
 impl Inner {
@@ -90,8 +93,14 @@ impl Inner {
         &self.writer
     }
 
+    /// For short reads, which a request of the hot paths waits for.
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// For reads that may be long: operators' and jobs'.
+    pub(crate) fn history(&self) -> &Reader {
+        &self.history
     }
 }
 
@@ -143,13 +152,13 @@ impl Store {
             registry: Arc::clone(&registry),
             durability: Arc::clone(&durability),
             checkpoints: Arc::clone(&checkpoints),
-            reader: None,
+            readers: Vec::new(),
             database: Arc::clone(directory.database()),
             handles: durability.start(&directory::wal_path(&database))?,
             _directory: directory,
         };
-        let reader = match threads.start(&database) {
-            Ok(reader) => reader,
+        let [reader, history] = match threads.start(&database) {
+            Ok(readers) => readers,
             Err(error) => {
                 threads.end(batches);
                 return Err(error);
@@ -166,6 +175,7 @@ impl Store {
                 clock,
                 writer,
                 reader,
+                history,
             }),
             durability,
         })
@@ -187,6 +197,12 @@ impl Store {
     #[must_use]
     pub fn queues(&self) -> SqliteQueues {
         SqliteQueues::new(Arc::clone(&self.inner))
+    }
+
+    /// The stories, to be looked at.
+    #[must_use]
+    pub fn stories(&self) -> SqliteStories {
+        SqliteStories::new(Arc::clone(&self.inner))
     }
 
     /// The registry of workspaces.
@@ -273,7 +289,7 @@ struct Threads {
     registry: Arc<Registry>,
     durability: Arc<Durability>,
     checkpoints: Arc<Checkpoints>,
-    reader: Option<Reader>,
+    readers: Vec<Reader>,
     handles: Vec<JoinHandle<()>>,
     database: Arc<File>,
     /// Let go of last, with its descriptor of the database.
@@ -281,17 +297,11 @@ struct Threads {
 }
 
 impl Threads {
-    fn start(&mut self, database: &Path) -> Result<Reader, OpenError> {
-        let connection = connect(database, READER_CACHE)?;
-        connection.pragma_update(None, "query_only", true)?;
-        let (reader, calls) = reader::channel();
-        let serve = move || calls.serve(&connection);
-        self.handles.push(
-            thread::Builder::new()
-                .name("storybus-read".to_owned())
-                .spawn(serve)?,
-        );
-        self.reader = Some(reader.clone());
+    fn start(&mut self, database: &Path) -> Result<[Reader; 2], OpenError> {
+        let readers = [
+            self.start_reader(database, READER_CACHE, "storybus-read")?,
+            self.start_reader(database, HISTORY_CACHE, "storybus-history")?,
+        ];
         let connection = connect(database, CHECKPOINTER_CACHE)?;
         let file = Arc::clone(&self.database);
         let checkpoints = Arc::clone(&self.checkpoints);
@@ -301,6 +311,17 @@ impl Threads {
                 .name("storybus-checkpoint".to_owned())
                 .spawn(run)?,
         );
+        Ok(readers)
+    }
+
+    fn start_reader(&mut self, database: &Path, cache: i64, name: &str) -> Result<Reader, OpenError> {
+        let connection = connect(database, cache)?;
+        connection.pragma_update(None, "query_only", true)?;
+        let (reader, calls) = reader::channel();
+        let serve = move || calls.serve(&connection);
+        self.handles
+            .push(thread::Builder::new().name(name.to_owned()).spawn(serve)?);
+        self.readers.push(reader.clone());
         Ok(reader)
     }
 
@@ -308,7 +329,7 @@ impl Threads {
         self.registry.close_queues();
         self.checkpoints.stop();
         self.durability.stop();
-        self.reader.take().iter().for_each(Reader::stop);
+        self.readers.drain(..).for_each(|reader| reader.stop());
         for handle in self.handles.drain(..) {
             handle.join().ok();
         }
