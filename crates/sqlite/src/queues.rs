@@ -3,9 +3,12 @@
 mod enqueue;
 mod group;
 mod handle;
+pub(crate) mod purge;
 mod receive;
+pub(crate) mod redeliver;
 mod settle;
 mod signal;
+pub(crate) mod trace;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -9,13 +9,17 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::{Clock, StoreError};
 
+use crate::activity::{Notes, SqliteActivityLog};
 use crate::audit::SqliteAuditLog;
 use crate::checkpoint::{CheckpointLimits, Checkpoints};
 use crate::connections::SqliteConnections;
+use crate::dead_letters::SqliteDeadLetters;
 use crate::directory::{self, Directory};
 use crate::durability::{Durability, Point};
 use crate::error::{Failure, OpenError};
+use crate::jobs::SqliteJobs;
 use crate::ledger::SqliteLedger;
+use crate::queue_control::SqliteQueueControl;
 use crate::queues::SqliteQueues;
 use crate::reader::{self, Reader};
 use crate::registry::Registry;
@@ -75,6 +79,7 @@ impl std::fmt::Debug for StoreOptions {
 pub(crate) struct Inner {
     registry: Arc<Registry>,
     clock: Arc<EngineClock>,
+    notes: Arc<Notes>,
     writer: Writer,
     reader: Reader,
     history: Reader,
@@ -87,6 +92,10 @@ impl Inner {
 
     pub(crate) fn clock(&self) -> &EngineClock {
         &self.clock
+    }
+
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     pub(crate) fn writer(&self) -> &Writer {
@@ -140,12 +149,14 @@ impl Store {
         })?);
         let durability = Arc::new(Durability::new());
         let checkpoints = Arc::new(Checkpoints::new(options.checkpoints, Arc::clone(&durability)));
+        let notes = Arc::new(Notes::default());
         let batches = Batches::new(
             connection,
             Arc::clone(&registry),
             Arc::clone(&clock),
             Arc::clone(&durability),
             Arc::clone(&checkpoints),
+            Arc::clone(&notes),
         )?;
         directory.sync()?;
         let mut threads = Threads {
@@ -173,6 +184,7 @@ impl Store {
             inner: Arc::new(Inner {
                 registry,
                 clock,
+                notes,
                 writer,
                 reader,
                 history,
@@ -221,6 +233,30 @@ impl Store {
     #[must_use]
     pub fn audit_log(&self) -> SqliteAuditLog {
         SqliteAuditLog::new(Arc::clone(&self.inner))
+    }
+
+    /// Jobs.
+    #[must_use]
+    pub fn jobs(&self) -> SqliteJobs {
+        SqliteJobs::new(Arc::clone(&self.inner))
+    }
+
+    /// The consumers' dead letters.
+    #[must_use]
+    pub fn dead_letters(&self) -> SqliteDeadLetters {
+        SqliteDeadLetters::new(Arc::clone(&self.inner))
+    }
+
+    /// The queues in an operator's hands.
+    #[must_use]
+    pub fn queue_control(&self) -> SqliteQueueControl {
+        SqliteQueueControl::new(Arc::clone(&self.inner))
+    }
+
+    /// The log of refused publishes.
+    #[must_use]
+    pub fn activity_log(&self) -> SqliteActivityLog {
+        SqliteActivityLog::new(Arc::clone(&self.inner))
     }
 
     /// Comes back when everything committed before the call is on disk, at once if it is. To be waited for before any
