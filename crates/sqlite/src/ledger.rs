@@ -138,14 +138,13 @@ fn record(tx: &mut Tx<'_>, new: &NewRecord, state: Option<&[u8]>) -> Result<Reco
                 return Ok(Recorded::StoryMoved);
             }
         }
-        story::put(
-            tx,
-            &moved.key,
-            current.map(|row| row.id),
-            new.key.message_id,
-            moved.version,
-            state,
-        )?;
+        let head = new.key.message_id;
+        match current {
+            Some(row) => {
+                story::update(tx, row.id, Some(&moved.story_id), head, moved.version, state)?;
+            }
+            None => story::insert(tx, moved, head, new.now, state)?,
+        }
     }
     let topic_at = found.as_ref().and_then(|expired| expired.topic_at);
     if let Some(expired) = found {
@@ -211,7 +210,7 @@ fn remove(tx: &mut Tx<'_>, removal: &Removal) -> Result<Written, Failure> {
         match &back.story {
             Some(was) => {
                 let state = story::encode(&was.state)?;
-                story::put(tx, &back.key, Some(current.id), was.head, was.version, &state)?;
+                story::update(tx, current.id, None, was.head, was.version, &state)?;
             }
             None => story::delete(tx, current.id)?,
         }

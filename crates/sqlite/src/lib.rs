@@ -8,33 +8,44 @@
 //!
 //! The files that carry a port are named after it.
 
+mod activity;
 mod audit;
 mod checkpoint;
 mod connections;
+mod dead_letters;
 mod directory;
 mod durability;
 mod error;
+mod jobs;
 mod ledger;
+mod messages;
+mod queue_control;
 mod queues;
 mod reader;
 mod registry;
 mod rows;
 mod schema;
 mod store;
+mod stories;
 mod sweep;
 mod time;
 mod topic;
 mod workspaces;
 mod writer;
 
+pub use activity::SqliteActivityLog;
 pub use audit::SqliteAuditLog;
 pub use checkpoint::CheckpointLimits;
 pub use connections::SqliteConnections;
+pub use dead_letters::SqliteDeadLetters;
 #[doc(hidden)]
 pub use durability::Point;
 pub use error::OpenError;
+pub use jobs::SqliteJobs;
 pub use ledger::SqliteLedger;
+pub use queue_control::SqliteQueueControl;
 pub use queues::SqliteQueues;
 pub use store::{Store, StoreOptions};
+pub use stories::SqliteStories;
 pub use topic::SqliteTopic;
 pub use workspaces::SqliteWorkspaces;

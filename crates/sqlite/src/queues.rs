@@ -3,9 +3,12 @@
 mod enqueue;
 mod group;
 mod handle;
+pub(crate) mod purge;
 mod receive;
+pub(crate) mod redeliver;
 mod settle;
 mod signal;
+pub(crate) mod trace;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -153,10 +156,11 @@ impl Queues for SqliteQueues {
                     Ok(Taken::Nothing) => {}
                     Ok(Taken::Again) => continue,
                     Ok(Taken::Some(taken)) => {
+                        let workspace = key.workspace.clone();
                         return self
                             .inner
                             .reader()
-                            .call(move |view| receive::load(view, &taken))
+                            .call(move |view| receive::load(view, &workspace, &taken))
                             .await;
                     }
                     Err(_) if signal.is_closed() => break,

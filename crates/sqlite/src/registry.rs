@@ -125,7 +125,16 @@ impl Registry {
             .map(|(_, queue)| Arc::clone(queue))
     }
 
-    /// The consumers of a workspace; `None` when there is no such workspace.
+    /// The consumers of a workspace, each with its queue.
+    pub(crate) fn queues_of(&self, workspace: &WorkspaceId) -> Vec<(ConnectionId, i64)> {
+        let state = self.read();
+        let members = state.members.get(&Some(workspace.clone()));
+        let ids = members.into_iter().flat_map(BTreeMap::keys);
+        ids.filter_map(|id| Some((id.clone(), state.queues.get(id)?.id())))
+            .collect()
+    }
+
+    /// The routes to the consumers of a workspace; `None` when there is no such workspace.
     pub(crate) fn routes(&self, workspace: &WorkspaceId) -> Option<Arc<[Route]>> {
         let state = self.read();
         state.workspaces.get(workspace)?;

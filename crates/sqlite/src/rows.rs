@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::types::Type;
 use rusqlite::{Params, Row};
+use storybus_core::domain::archived::Position;
 use storybus_core::domain::time::Millis;
 use storybus_protocol::id::{InvalidId, WorkspaceId};
 
@@ -30,6 +31,17 @@ pub(crate) fn span(span: Duration) -> i64 {
 /// So long before a time.
 pub(crate) fn before(time: Millis, by: Duration) -> Millis {
     Millis(time.0.saturating_sub(span(by)))
+}
+
+/// A row's number as a place in a list.
+pub(crate) fn position(number: i64) -> Position {
+    Position(number.to_string())
+}
+
+/// The row's number of such a place; `None` for a text that is none.
+pub(crate) fn place(position: &Position) -> Option<i64> {
+    let number: i64 = position.0.parse().ok()?;
+    (number >= 0 && position.0 == number.to_string()).then_some(number)
 }
 
 /// A number of rows.

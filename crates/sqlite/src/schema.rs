@@ -13,6 +13,7 @@ pub(crate) const APPLICATION_ID: i32 = 0x7374_7279;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("schema/001_initial.sql"),
+    include_str!("schema/002_archive.sql"),
     include_str!("schema/003_jobs.sql"),
 ];
 

@@ -9,17 +9,22 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::{Clock, StoreError};
 
+use crate::activity::{Notes, SqliteActivityLog};
 use crate::audit::SqliteAuditLog;
 use crate::checkpoint::{CheckpointLimits, Checkpoints};
 use crate::connections::SqliteConnections;
+use crate::dead_letters::SqliteDeadLetters;
 use crate::directory::{self, Directory};
 use crate::durability::{Durability, Point};
 use crate::error::{Failure, OpenError};
+use crate::jobs::SqliteJobs;
 use crate::ledger::SqliteLedger;
+use crate::queue_control::SqliteQueueControl;
 use crate::queues::SqliteQueues;
 use crate::reader::{self, Reader};
 use crate::registry::Registry;
 use crate::schema;
+use crate::stories::SqliteStories;
 use crate::sweep::Sweeper;
 use crate::time::EngineClock;
 use crate::topic::SqliteTopic;
@@ -29,6 +34,7 @@ use crate::writer::{self, Batches, Writer};
 /// The write connection's page cache, in KiB. With the reader's and the checkpointer's it bounds what SQLite takes.
 const WRITER_CACHE: i64 = 16 * 1024;
 const READER_CACHE: i64 = 4 * 1024;
+const HISTORY_CACHE: i64 = 8 * 1024;
 const CHECKPOINTER_CACHE: i64 = 1024;
 /// Statements kept prepared on a connection: more than there are.
 const STATEMENTS: usize = 128;
@@ -73,8 +79,10 @@ impl std::fmt::Debug for StoreOptions {
 pub(crate) struct Inner {
     registry: Arc<Registry>,
     clock: Arc<EngineClock>,
+    notes: Arc<Notes>,
     writer: Writer,
     reader: Reader,
+    history: Reader,
 }
 
 impl Inner {
@@ -86,12 +94,22 @@ impl Inner {
         &self.clock
     }
 
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
     pub(crate) fn writer(&self) -> &Writer {
         &self.writer
     }
 
+    /// For short reads, which a request of the hot paths waits for.
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// For reads that may be long: operators' and jobs'.
+    pub(crate) fn history(&self) -> &Reader {
+        &self.history
     }
 }
 
@@ -131,25 +149,27 @@ impl Store {
         })?);
         let durability = Arc::new(Durability::new());
         let checkpoints = Arc::new(Checkpoints::new(options.checkpoints, Arc::clone(&durability)));
+        let notes = Arc::new(Notes::default());
         let batches = Batches::new(
             connection,
             Arc::clone(&registry),
             Arc::clone(&clock),
             Arc::clone(&durability),
             Arc::clone(&checkpoints),
+            Arc::clone(&notes),
         )?;
         directory.sync()?;
         let mut threads = Threads {
             registry: Arc::clone(&registry),
             durability: Arc::clone(&durability),
             checkpoints: Arc::clone(&checkpoints),
-            reader: None,
+            readers: Vec::new(),
             database: Arc::clone(directory.database()),
             handles: durability.start(&directory::wal_path(&database))?,
             _directory: directory,
         };
-        let reader = match threads.start(&database) {
-            Ok(reader) => reader,
+        let [reader, history] = match threads.start(&database) {
+            Ok(readers) => readers,
             Err(error) => {
                 threads.end(batches);
                 return Err(error);
@@ -164,8 +184,10 @@ impl Store {
             inner: Arc::new(Inner {
                 registry,
                 clock,
+                notes,
                 writer,
                 reader,
+                history,
             }),
             durability,
         })
@@ -189,6 +211,12 @@ impl Store {
         SqliteQueues::new(Arc::clone(&self.inner))
     }
 
+    /// The stories, to be looked at.
+    #[must_use]
+    pub fn stories(&self) -> SqliteStories {
+        SqliteStories::new(Arc::clone(&self.inner))
+    }
+
     /// The registry of workspaces.
     #[must_use]
     pub fn workspaces(&self) -> SqliteWorkspaces {
@@ -205,6 +233,30 @@ impl Store {
     #[must_use]
     pub fn audit_log(&self) -> SqliteAuditLog {
         SqliteAuditLog::new(Arc::clone(&self.inner))
+    }
+
+    /// Jobs.
+    #[must_use]
+    pub fn jobs(&self) -> SqliteJobs {
+        SqliteJobs::new(Arc::clone(&self.inner))
+    }
+
+    /// The consumers' dead letters.
+    #[must_use]
+    pub fn dead_letters(&self) -> SqliteDeadLetters {
+        SqliteDeadLetters::new(Arc::clone(&self.inner))
+    }
+
+    /// The queues in an operator's hands.
+    #[must_use]
+    pub fn queue_control(&self) -> SqliteQueueControl {
+        SqliteQueueControl::new(Arc::clone(&self.inner))
+    }
+
+    /// The log of refused publishes.
+    #[must_use]
+    pub fn activity_log(&self) -> SqliteActivityLog {
+        SqliteActivityLog::new(Arc::clone(&self.inner))
     }
 
     /// Comes back when everything committed before the call is on disk, at once if it is. To be waited for before any
@@ -273,7 +325,7 @@ struct Threads {
     registry: Arc<Registry>,
     durability: Arc<Durability>,
     checkpoints: Arc<Checkpoints>,
-    reader: Option<Reader>,
+    readers: Vec<Reader>,
     handles: Vec<JoinHandle<()>>,
     database: Arc<File>,
     /// Let go of last, with its descriptor of the database.
@@ -281,17 +333,11 @@ struct Threads {
 }
 
 impl Threads {
-    fn start(&mut self, database: &Path) -> Result<Reader, OpenError> {
-        let connection = connect(database, READER_CACHE)?;
-        connection.pragma_update(None, "query_only", true)?;
-        let (reader, calls) = reader::channel();
-        let serve = move || calls.serve(&connection);
-        self.handles.push(
-            thread::Builder::new()
-                .name("storybus-read".to_owned())
-                .spawn(serve)?,
-        );
-        self.reader = Some(reader.clone());
+    fn start(&mut self, database: &Path) -> Result<[Reader; 2], OpenError> {
+        let readers = [
+            self.start_reader(database, READER_CACHE, "storybus-read")?,
+            self.start_reader(database, HISTORY_CACHE, "storybus-history")?,
+        ];
         let connection = connect(database, CHECKPOINTER_CACHE)?;
         let file = Arc::clone(&self.database);
         let checkpoints = Arc::clone(&self.checkpoints);
@@ -301,6 +347,17 @@ impl Threads {
                 .name("storybus-checkpoint".to_owned())
                 .spawn(run)?,
         );
+        Ok(readers)
+    }
+
+    fn start_reader(&mut self, database: &Path, cache: i64, name: &str) -> Result<Reader, OpenError> {
+        let connection = connect(database, cache)?;
+        connection.pragma_update(None, "query_only", true)?;
+        let (reader, calls) = reader::channel();
+        let serve = move || calls.serve(&connection);
+        self.handles
+            .push(thread::Builder::new().name(name.to_owned()).spawn(serve)?);
+        self.readers.push(reader.clone());
         Ok(reader)
     }
 
@@ -308,7 +365,7 @@ impl Threads {
         self.registry.close_queues();
         self.checkpoints.stop();
         self.durability.stop();
-        self.reader.take().iter().for_each(Reader::stop);
+        self.readers.drain(..).for_each(|reader| reader.stop());
         for handle in self.handles.drain(..) {
             handle.join().ok();
         }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use storybus_core::ports::queues::{RECEIVE_ATTEMPT_LIFETIME, RETENTION};
 
 use crate::error::Failure;
-use crate::queues::{drop_expired, show_due};
+use crate::queues::{drop_expired, redeliver, show_due};
 use crate::rows::{self, Rows as _};
 use crate::topic::DEDUPLICATION;
 use crate::writer::{Change, Tx};
+use crate::{activity, jobs};
 
 /// How long a message is kept: as long as the archive promises.
 const MESSAGE_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -47,6 +48,9 @@ impl Sweeper {
             | dead_letters(tx, BUDGET)?
             | closed_queue(tx)?
             | stories(tx)?
+            | jobs::sweep(tx, BUDGET)?
+            | redeliver::sweep(tx, BUDGET)?
+            | activity::sweep(tx, BUDGET)?
             | self.queues(tx)?
             | self.records(tx)?
             | self.messages(tx)?;

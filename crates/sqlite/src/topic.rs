@@ -132,18 +132,18 @@ struct Right {
 }
 
 fn insert(tx: &mut Tx<'_>, workspace: i64, publication: &Publication) -> Result<i64, Failure> {
-    let attributes = &publication.attributes;
+    let (attributes, about) = (&publication.attributes, &publication.about);
     let seq = tx.next_position()?;
     tx.execute(
         "INSERT INTO message (seq, workspace, message_id, published_at, story, message_type, family, topic, correlation_id,
-                              producer, system_id, som_version, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                              producer, system_id, som_version, body, story_id, sequence_number)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         (
             seq,
             workspace,
             publication.message_id.as_bytes(),
             tx.now().0,
-            publication.story,
+            about.story,
             &attributes.message_type,
             &attributes.family,
             &attributes.topic,
@@ -152,6 +152,8 @@ fn insert(tx: &mut Tx<'_>, workspace: i64, publication: &Publication) -> Result<
             &attributes.system_id,
             &attributes.som_version,
             publication.body.as_ref(),
+            &about.story_id,
+            &about.sequence_number,
         ),
     )?;
     Ok(seq)

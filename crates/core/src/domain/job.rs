@@ -47,9 +47,22 @@ pub struct Job {
     pub steps: u64,
     /// Dead letters that have arrived in the queue and are removed before the next step.
     pub unremoved: Vec<Position>,
+    /// A redrive takes no more dead letters: what it holds is delivered, and then it is done.
+    #[serde(default)]
+    pub exhausted: bool,
     /// Of a redrive's chosen messages, those that were not met yet.
     pub unmet: Vec<MessageId>,
     /// Grows with every write; an update names the one it read.
+    pub version: u64,
+}
+
+/// The right to work at a job: as long as it stands as it was read. Whoever writes the job (a step that is done, a wish to
+/// end) ends the turns of all who read it before, so that a runner that was paused does nothing more when it wakes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The job.
+    pub job: JobId,
+    /// Its version when it was read.
     pub version: u64,
 }
 
@@ -115,6 +128,15 @@ impl Job {
         QueueKey {
             workspace: self.workspace.clone(),
             consumer: self.consumer.clone(),
+        }
+    }
+
+    /// The turn of whoever has read it like this.
+    #[must_use]
+    pub fn turn(&self) -> Turn {
+        Turn {
+            job: self.id.clone(),
+            version: self.version,
         }
     }
 

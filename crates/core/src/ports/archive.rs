@@ -23,8 +23,8 @@ pub struct PartLimits {
 /// What was published in each workspace.
 ///
 /// The order is that of publication, per correlation id at the least; times never go back in it. A message that was published
-/// twice (guarantee F) is there twice. An engine that archives behind the topic may lag by seconds. Messages older than
-/// [`retention`](Self::retention) are not in it, deleted yet or not.
+/// twice (guarantee F) is there twice. An engine that archives behind the topic may lag by seconds. A message as old as
+/// [`retention`](Self::retention) is not in it any more, deleted yet or not.
 #[async_trait]
 pub trait Archive: Send + Sync {
     /// How long a message is kept.

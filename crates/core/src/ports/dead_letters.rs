@@ -7,6 +7,7 @@ use super::StoreError;
 use crate::domain::archived::Position;
 use crate::domain::dead_letter::DeadLetter;
 use crate::domain::delivery::QueueKey;
+use crate::domain::job::Turn;
 use crate::domain::time::Millis;
 
 /// Which dead letters a redrive wants.
@@ -19,6 +20,8 @@ pub enum Wanted<'a> {
     },
     /// Those of these messages.
     Messages(&'a [MessageId]),
+    /// None that it does not hold already.
+    Held,
 }
 
 /// How much one call brings: it ends with the first limit that is met, but holds at least one if there is one.
@@ -30,7 +33,8 @@ pub struct DeadLetterLimits {
     pub bytes: usize,
 }
 
-/// The dead letters of all consumers, kept for [`RETENTION`](super::queues::RETENTION) from their death.
+/// The dead letters of all consumers, kept for [`RETENTION`](super::queues::RETENTION) from their death (gone at that age), and
+/// while a job holds them.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Looks at dead letters behind `after`, in the order of their positions; and whether there are more.
@@ -41,19 +45,23 @@ pub trait DeadLetters: Send + Sync {
         limits: DeadLetterLimits,
     ) -> Result<(Vec<DeadLetter>, bool), StoreError>;
 
-    /// Takes dead letters for a job, behind `after`, in the order of their positions: no other job gets them any more. What the
-    /// job has taken already and not removed it gets again. They stay dead letters, to be looked at, until they are
-    /// removed. Empty when there is none left for it.
+    /// Takes dead letters for a job, behind `after`, in the order of their positions: no other job gets them any more. They stay
+    /// dead letters, to be looked at, until they are removed.
+    ///
+    /// What the job holds already behind `after` it gets again, and then nothing else in the same call: so whoever goes on with a
+    /// step delivers what the step before it may have delivered, and no more. Empty when there is none for it. `None` when the
+    /// turn is over, by the job's version in the same transaction. (On AWS the turn is not checked: a job has one runner there.)
     async fn take(
         &self,
         queue: &QueueKey,
-        job: &JobId,
+        turn: &Turn,
         wanted: Wanted<'_>,
         after: Option<&Position>,
         limits: DeadLetterLimits,
-    ) -> Result<Vec<DeadLetter>, StoreError>;
+    ) -> Result<Option<Vec<DeadLetter>>, StoreError>;
 
-    /// Removes what the job has taken and what is safe in the queue. What is not there (any more) is passed over.
+    /// Removes what the job has taken and what is safe in the queue. What is not there (any more), or is not the job's, is passed
+    /// over.
     async fn remove(&self, queue: &QueueKey, job: &JobId, positions: &[Position]) -> Result<(), StoreError>;
 
     /// Gives back everything the job has taken and not removed.

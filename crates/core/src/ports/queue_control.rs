@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use storybus_protocol::id::{CorrelationId, JobId, MessageId, WorkspaceId};
+use storybus_protocol::id::{CorrelationId, MessageId, WorkspaceId};
 
 use super::StoreError;
 use super::audit::AuditEntry;
 use crate::domain::archived::Position;
 use crate::domain::delivery::QueueKey;
+use crate::domain::job::Turn;
 use crate::domain::message::Attributes;
 use crate::domain::trace::QueueTrace;
 
@@ -36,21 +37,26 @@ pub enum Redelivered {
     Done,
     /// There is no such queue (any more).
     NoQueue,
+    /// The turn is over; nothing was put in.
+    Overtaken,
 }
 
 /// Queues, as jobs and operators use them.
 #[async_trait]
 pub trait QueueControl: Send + Sync {
     /// Puts at most [`MAX_REDELIVERIES`] messages behind all that waits, in this order, each marked with `mark` as its
-    /// `redelivery`, with a receive count of none. A job delivers in the order of positions; of one job and position the queue
-    /// takes one: a call that is repeated after a lost answer, or after the process died, changes nothing. (On AWS that holds
-    /// for 5 minutes.) When the call fails, some of its messages may have arrived, the first before the later ones.
+    /// `redelivery`, with a receive count of none. A job delivers in the order of positions: what is not behind the last position
+    /// that the queue took from it is passed over, so a call that is repeated after a lost answer, or after the process died,
+    /// changes nothing, whatever became of the messages since. (On AWS that holds for 5 minutes.) When the call fails, some of its
+    /// messages may have arrived, the first before the later ones.
+    ///
+    /// The turn is looked at in the same transaction, by the job's version. (Not on AWS: a job has one runner there.)
     ///
     /// The queue's own deduplication of publications does not concern them.
     async fn redeliver(
         &self,
         queue: &QueueKey,
-        job: &JobId,
+        turn: &Turn,
         mark: &str,
         messages: &[Redelivery],
     ) -> Result<Redelivered, StoreError>;

@@ -1,6 +1,8 @@
 //! Rows of stories.
 
 use storybus_core::domain::record::{Story, StoryKey, Token};
+use storybus_core::domain::time::Millis;
+use storybus_core::ports::ledger::StoryMove;
 use storybus_protocol::id::MessageId;
 use storybus_som::story::StoryState;
 
@@ -81,28 +83,44 @@ pub(super) fn all_are<'a>(
     Ok(true)
 }
 
-/// Writes a story over the row of that id, or anew.
-pub(super) fn put(
-    tx: &mut Tx<'_>,
-    key: &StoryKey,
-    id: Option<i64>,
+/// Writes a story over its row. Its name is added to one that was made before the store kept names.
+pub(super) fn update(
+    tx: &Tx<'_>,
+    id: i64,
+    story_id: Option<&str>,
     head: MessageId,
     version: Token,
     state: &[u8],
 ) -> Result<(), Failure> {
-    match id {
-        Some(id) => tx.execute(
-            "UPDATE story SET head = ?2, version = ?3, state = ?4 WHERE id = ?1",
-            (id, head.as_bytes(), version.0, state),
-        )?,
-        None => {
-            let workspace = tx.number(&key.workspace)?;
-            tx.execute(
-                "INSERT INTO story (workspace, digest, head, version, state) VALUES (?1, ?2, ?3, ?4, ?5)",
-                (workspace, key.digest, head.as_bytes(), version.0, state),
-            )?
-        }
-    };
+    tx.execute(
+        "UPDATE story SET head = ?2, version = ?3, state = ?4, story_id = coalesce(story_id, ?5) WHERE id = ?1",
+        (id, head.as_bytes(), version.0, state, story_id),
+    )?;
+    Ok(())
+}
+
+/// Adds a story, which a first snapshot begins.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    moved: &StoryMove,
+    head: MessageId,
+    now: Millis,
+    state: &[u8],
+) -> Result<(), Failure> {
+    let workspace = tx.number(&moved.key.workspace)?;
+    tx.execute(
+        "INSERT INTO story (workspace, digest, head, version, state, story_id, begun_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        (
+            workspace,
+            moved.key.digest,
+            head.as_bytes(),
+            moved.version.0,
+            state,
+            &moved.story_id,
+            now.0,
+        ),
+    )?;
     Ok(())
 }
 

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use rusqlite::Row;
 use storybus_core::domain::delivery::Delivery;
-use storybus_core::domain::message::Attributes;
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::{MAX_VISIBILITY, RECEIVE_ATTEMPT_LIFETIME, Receive};
-use storybus_protocol::id::MessageId;
+use storybus_protocol::id::WorkspaceId;
 
 use super::group::{self, Group, HIDDEN, READY};
 use super::handle::Handle;
 use super::{DUE_BUDGET, Queue, REMOVAL_BUDGET, retention_cutoff};
 use crate::error::Failure;
+use crate::messages;
 use crate::reader::View;
 use crate::rows::{self, Rows as _};
 use crate::writer::{Change, Tx};
@@ -310,34 +309,28 @@ fn repeat(
 }
 
 /// Reads bodies and attributes.
-pub(crate) fn load(view: &View<'_>, tickets: &[Ticket]) -> Result<Vec<Delivery>, Failure> {
-    tickets.iter().map(|ticket| load_one(view, ticket)).collect()
+pub(crate) fn load(
+    view: &View<'_>,
+    workspace: &WorkspaceId,
+    tickets: &[Ticket],
+) -> Result<Vec<Delivery>, Failure> {
+    let workspace = view.known_number(workspace)?.unwrap_or_default();
+    tickets
+        .iter()
+        .map(|ticket| load_one(view, workspace, ticket))
+        .collect()
 }
 
-fn load_one(view: &View<'_>, ticket: &Ticket) -> Result<Delivery, Failure> {
-    let delivery = view.find(
-        "SELECT message_id, body, message_type, family, topic, correlation_id, producer, system_id, som_version
-         FROM message WHERE seq = ?1",
-        [ticket.message],
-        |row| {
-            Ok(Delivery {
-                receipt_handle: ticket.handle.to_string(),
-                message_id: MessageId::from_bytes(row.get(0)?),
-                body: Bytes::from(row.get::<_, Vec<u8>>(1)?),
-                attributes: Attributes {
-                    message_type: row.get(2)?,
-                    family: row.get(3)?,
-                    topic: row.get(4)?,
-                    correlation_id: row.get(5)?,
-                    producer_id: rows::parsed(row, 6)?,
-                    system_id: row.get(7)?,
-                    som_version: row.get(8)?,
-                },
-                receive_count: ticket.receive_count,
-                enqueued_at: ticket.enqueued_at,
-                redelivery: ticket.redelivery.clone(),
-            })
-        },
-    )?;
-    delivery.ok_or_else(|| Failure::Stored(format!("message {} of a queue is not there", ticket.message)))
+fn load_one(view: &View<'_>, workspace: i64, ticket: &Ticket) -> Result<Delivery, Failure> {
+    let message = messages::load(view, workspace, ticket.message)?
+        .ok_or_else(|| Failure::Stored(format!("message {} of a queue is not there", ticket.message)))?;
+    Ok(Delivery {
+        receipt_handle: ticket.handle.to_string(),
+        message_id: message.head.message_id,
+        body: message.body,
+        attributes: message.head.attributes,
+        receive_count: ticket.receive_count,
+        enqueued_at: ticket.enqueued_at,
+        redelivery: ticket.redelivery.clone(),
+    })
 }

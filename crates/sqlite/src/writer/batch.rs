@@ -15,6 +15,7 @@ use storybus_protocol::id::WorkspaceId;
 use super::Command;
 use super::positions::Positions;
 use super::tx::{Effects, Tx};
+use crate::activity::{self, Notes};
 use crate::checkpoint::Checkpoints;
 use crate::durability::Durability;
 use crate::error::{Failure, is_failed_sync, surely_not_committed};
@@ -26,6 +27,10 @@ use crate::time::EngineClock;
 const SAVE_TIME_EVERY: Duration = Duration::from_secs(1);
 /// How often the sweeper looks whether it has work.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// How often the log of refusals is written, unless it is asked for.
+const WRITE_NOTES_EVERY: Duration = Duration::from_millis(200);
+/// Notes of one transaction.
+const NOTES: usize = 500;
 /// A WAL's header, and what goes before each page in it. <https://www.sqlite.org/fileformat.html#the_write_ahead_log>
 const WAL_HEADER: u64 = 32;
 const FRAME_HEADER: u64 = 24;
@@ -59,6 +64,8 @@ pub(crate) struct Batches {
     time_saved: Millis,
     sweeper: Sweeper,
     sweep_next: Millis,
+    notes: Arc<Notes>,
+    notes_next: Millis,
 }
 
 impl Batches {
@@ -68,6 +75,7 @@ impl Batches {
         clock: Arc<EngineClock>,
         durability: Arc<Durability>,
         checkpoints: Arc<Checkpoints>,
+        notes: Arc<Notes>,
     ) -> rusqlite::Result<Self> {
         let wal = Arc::new(WalMeter::default());
         let meter = Arc::clone(&wal);
@@ -93,6 +101,8 @@ impl Batches {
             time_saved: Millis(i64::MIN),
             sweeper: Sweeper::default(),
             sweep_next: Millis(i64::MIN),
+            notes,
+            notes_next: Millis(i64::MIN),
         };
         // Makes the WAL, which the syncers open, and shows whether one can write at all.
         batches.save_time()?;
@@ -118,8 +128,14 @@ impl Batches {
             }
             return;
         }
+        if self.notes.is_asked() {
+            self.write_notes(usize::MAX);
+        }
         if !waiting.is_empty() {
             self.batch(waiting);
+        }
+        if self.clock.now() >= self.notes_next {
+            self.write_notes(NOTES);
         }
         self.checkpoints.finish(&self.connection);
         self.sweep();
@@ -142,6 +158,7 @@ impl Batches {
     /// Ends with the connection, which checkpoints what is left, as the last one does.
     pub(crate) fn close(mut self) {
         if self.durability.failure().is_none() {
+            self.write_notes(usize::MAX);
             self.save_time().ok();
         } else if let Err(error) = self
             .connection
@@ -258,6 +275,24 @@ impl Batches {
             if let Some(queue) = self.registry.queue_of_id(queue) {
                 queue.signal().wake();
             }
+        }
+    }
+
+    /// Writes up to so many of the notes that wait by now, or all.
+    fn write_notes(&mut self, most: usize) {
+        self.notes_next = self.clock.now().plus(WRITE_NOTES_EVERY);
+        let mut left = self.notes.len().min(most);
+        while left > 0 {
+            let notes = self.notes.oldest(left.min(NOTES));
+            match self.transaction(|tx| activity::write(tx, &notes)) {
+                Ok(_) => self.notes.written(notes.len()),
+                Err(stop) => {
+                    // most likely there is no room; they wait, or are dropped when there are too many
+                    tracing::debug!(error = %stop.into_error(), "writing the log of refusals failed");
+                    return;
+                }
+            }
+            left = left.saturating_sub(NOTES);
         }
     }
 

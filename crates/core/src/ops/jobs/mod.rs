@@ -161,6 +161,7 @@ impl Bus {
             position_at: None,
             steps: 0,
             unremoved: Vec::new(),
+            exhausted: false,
             unmet,
             version: 1,
         };

@@ -4,7 +4,11 @@
 //! after; dying in between, it delivers the same messages again, which the queue takes once (deduplication by job and
 //! position), and counts them then. A redrive's dead letters are removed at the beginning of the next step, from the list that was
 //! written down with their arrival: dying before, they are removed by whoever goes on. Until then they stay the job's own, so
-//! that no other redrive delivers them too.
+//! that no other redrive delivers them too. Before it ends, cancelled or not, a redrive delivers what it holds: a step
+//! that was not written down may have delivered it already.
+//!
+//! **Two runners do no harm.** Everything that a step does is done under its [`Turn`](crate::domain::job::Turn): the first to write
+//! the job ends the turns of the others, and what two of them do at the same turn is the same.
 //!
 //! A wish to end may be written beside a step. The step's own write then fails on the version, finds that no other step
 //! was written, and is made again on what it read: the wish is seen at the next step. When the step was the last, the job is done.
@@ -67,6 +71,7 @@ struct Progress {
     position_at: Option<Millis>,
     unremoved: Vec<Position>,
     met: Vec<MessageId>,
+    exhausted: bool,
     end: Option<JobState>,
     error: Option<JobError>,
 }
@@ -80,7 +85,10 @@ impl Progress {
     }
 
     /// The consumer was deleted.
-    fn no_queue() -> Self {
+    fn no_queue(job: &Job) -> Self {
+        if job.cancel_requested {
+            return Self::end(JobState::Cancelled);
+        }
         Self {
             error: Some(JobError {
                 rule: rule::CONSUMER_NOT_FOUND.to_owned(),
@@ -100,6 +108,7 @@ impl Progress {
             job.position_at = self.position_at;
         }
         job.unremoved.clone_from(&self.unremoved);
+        job.exhausted |= self.exhausted;
         job.unmet.retain(|id| !self.met.contains(id));
         job.started_at = job.started_at.or(Some(now));
         job.state = self.end.unwrap_or(JobState::Running);
@@ -132,10 +141,8 @@ impl Bus {
                 .await;
             removed.map_err(failed("dead_letters.remove"))?;
         }
-        let progress = if job.cancel_requested {
-            Progress::end(JobState::Cancelled)
-        } else {
-            self.advance(&job).await?
+        let Some(progress) = self.advance(&job).await? else {
+            return Ok(Stepped::Goes); // another has the turn
         };
         if progress.end.is_some() && matches!(job.work, Work::Redrive { .. }) {
             let released = self.ports.dead_letters.release(&job.queue(), id).await;
@@ -144,14 +151,18 @@ impl Bus {
         self.write_down(job, &progress).await
     }
 
-    async fn advance(&self, job: &Job) -> Result<Progress, StepFailed> {
+    /// Delivers. `None`: the turn is over.
+    async fn advance(&self, job: &Job) -> Result<Option<Progress>, StepFailed> {
+        if job.cancel_requested && matches!(job.work, Work::Replay { .. }) {
+            return Ok(Some(Progress::end(JobState::Cancelled)));
+        }
         let consumer = self.ports.connections.get(&job.consumer).await;
         let Some(Connection {
             role: Role::Consumer(consumer),
             ..
         }) = consumer.map_err(failed("connections.get"))?
         else {
-            return Ok(Progress::no_queue());
+            return Ok(Some(Progress::no_queue(job)));
         };
         match &job.work {
             Work::Redrive { message_ids } => self.redrive(job, message_ids.as_deref()).await,
@@ -174,13 +185,15 @@ impl Bus {
         }
     }
 
-    async fn redrive(&self, job: &Job, chosen: Option<&[MessageId]>) -> Result<Progress, StepFailed> {
-        let wanted = chosen.map_or(
-            Wanted::All {
+    async fn redrive(&self, job: &Job, chosen: Option<&[MessageId]>) -> Result<Option<Progress>, StepFailed> {
+        let ending = job.cancel_requested || job.exhausted;
+        let wanted = match chosen {
+            _ if ending => Wanted::Held,
+            Some(chosen) => Wanted::Messages(chosen),
+            None => Wanted::All {
                 until: job.created_at,
             },
-            Wanted::Messages,
-        );
+        };
         let limits = DeadLetterLimits {
             letters: MAX_REDELIVERIES,
             bytes: STEP_BYTES,
@@ -188,16 +201,30 @@ impl Bus {
         let taken = self
             .ports
             .dead_letters
-            .take(&job.queue(), &job.id, wanted, job.position.as_ref(), limits)
+            .take(&job.queue(), &job.turn(), wanted, job.position.as_ref(), limits)
             .await
             .map_err(failed("dead_letters.take"))?;
-        let Some(last) = taken.last() else {
-            return Ok(Progress::end(JobState::Done));
+        let Some(mut taken) = taken else {
+            return Ok(None);
         };
-        let mut progress = Progress {
+        let Some(last) = taken.last() else {
+            return Ok(Some(match job.cancel_requested {
+                _ if !ending => Progress {
+                    exhausted: true,
+                    ..Progress::default()
+                },
+                true => Progress::end(JobState::Cancelled),
+                false => Progress::end(JobState::Done),
+            }));
+        };
+        let position = Some(last.position.clone());
+        // What it delivered itself and died again is left alone: else a consumer that rejects would keep the job going for ever.
+        let mark = mark(job);
+        taken.retain(|letter| letter.redelivery.as_ref() != Some(&mark));
+        let progress = Progress {
             scanned: count(taken.len()),
             moved: count(taken.len()),
-            position: Some(last.position.clone()),
+            position,
             unremoved: taken.iter().map(|letter| letter.position.clone()).collect(),
             met: taken.iter().map(|letter| letter.message_id).collect(),
             ..Progress::default()
@@ -206,10 +233,7 @@ impl Bus {
             .into_iter()
             .map(from_dead_letter)
             .collect::<Result<_, _>>()?;
-        if self.redeliver(job, messages).await? == Redelivered::NoQueue {
-            progress = Progress::no_queue();
-        }
-        Ok(progress)
+        self.redeliver(job, messages, progress).await
     }
 
     async fn replay(
@@ -217,7 +241,7 @@ impl Bus {
         job: &Job,
         range: TimeRange,
         selection: &Selection,
-    ) -> Result<Progress, StepFailed> {
+    ) -> Result<Option<Progress>, StepFailed> {
         let limits = PartLimits {
             messages: MAX_REDELIVERIES,
             scanned: STEP_SCANNED,
@@ -242,23 +266,29 @@ impl Bus {
             .into_iter()
             .map(from_archive)
             .collect::<Result<_, _>>()?;
-        if self.redeliver(job, messages).await? == Redelivered::NoQueue {
-            return Ok(Progress::no_queue());
-        }
-        Ok(progress)
+        self.redeliver(job, messages, progress).await
     }
 
-    async fn redeliver(&self, job: &Job, messages: Vec<Redelivery>) -> Result<Redelivered, StepFailed> {
+    /// Puts messages into the queue; then the step has come as far as `progress`.
+    async fn redeliver(
+        &self,
+        job: &Job,
+        messages: Vec<Redelivery>,
+        progress: Progress,
+    ) -> Result<Option<Progress>, StepFailed> {
         if messages.is_empty() {
-            return Ok(Redelivered::Done);
+            return Ok(Some(progress));
         }
-        let mark = format!("{}:{}", job.kind(), job.id);
         let redelivered = self
             .ports
             .queue_control
-            .redeliver(&job.queue(), &job.id, &mark, &messages)
+            .redeliver(&job.queue(), &job.turn(), &mark(job), &messages)
             .await;
-        redelivered.map_err(failed("queue_control.redeliver"))
+        Ok(match redelivered.map_err(failed("queue_control.redeliver"))? {
+            Redelivered::Done => Some(progress),
+            Redelivered::NoQueue => Some(Progress::no_queue(job)),
+            Redelivered::Overtaken => None,
+        })
     }
 
     /// The checkpoint.
@@ -285,6 +315,11 @@ impl Bus {
         }
         Ok(Stepped::Goes)
     }
+}
+
+/// What the messages of a job bear as their `redelivery`.
+fn mark(job: &Job) -> String {
+    format!("{}:{}", job.kind(), job.id)
 }
 
 fn count(len: usize) -> u64 {

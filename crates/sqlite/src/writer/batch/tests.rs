@@ -47,6 +47,7 @@ fn batches(directory: &tempfile::TempDir) -> Batches {
         clock,
         durability,
         checkpoints,
+        Arc::default(),
     )
     .unwrap()
 }
