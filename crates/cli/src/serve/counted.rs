@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use storybus_core::domain::archived::Position;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
+use storybus_core::domain::job::Turn;
 use storybus_core::domain::message::Publication;
 use storybus_core::domain::trace::QueueTrace;
 use storybus_core::ports::audit::AuditEntry;
@@ -13,7 +14,7 @@ use storybus_core::ports::queue_control::{Redelivered, Redelivery};
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::topic::PublishError;
 use storybus_core::ports::{QueueControl, Queues, StoreError, Topic};
-use storybus_protocol::id::{JobId, MessageId, WorkspaceId};
+use storybus_protocol::id::{MessageId, WorkspaceId};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -56,11 +57,11 @@ impl<Q: QueueControl> QueueControl for CountedControl<Q> {
     async fn redeliver(
         &self,
         queue: &QueueKey,
-        job: &JobId,
+        turn: &Turn,
         mark: &str,
         messages: &[Redelivery],
     ) -> Result<Redelivered, StoreError> {
-        let result = self.inner.redeliver(queue, job, mark, messages).await;
+        let result = self.inner.redeliver(queue, turn, mark, messages).await;
         if matches!(result, Ok(Redelivered::Done)) {
             let moved = u64::try_from(messages.len()).unwrap_or(u64::MAX);
             self.metrics.redelivered.inc_by(moved);
