@@ -132,6 +132,7 @@ impl Bench {
             assert!(reading.record.is_none() && reading.story.is_none());
             Some(StoryMove {
                 key: story,
+                story_id: format!("story {n}"),
                 read: None,
                 state: sample::story_state(n),
                 version: attempt,

@@ -241,6 +241,7 @@ impl Call<'_> {
                 new.record.attempt = self.token();
                 new.story = self.sometimes(StoryMove {
                     key: self.story(),
+                    story_id: "s".to_owned(),
                     read: self.sometimes((self.token(), self.key().message_id)),
                     state: sample::story_state(self.dice.below(4)),
                     version: self.token(),

@@ -215,6 +215,7 @@ fn a_deleted_workspaces_stories_go() {
             new = NewRecord {
                 story: Some(StoryMove {
                     key,
+                    story_id: n.to_string(),
                     read: None,
                     state: sample::story_state(1),
                     version: world.token(),

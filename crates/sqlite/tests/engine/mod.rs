@@ -5,12 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags};
-use storybus_core::domain::delivery::QueueKey;
-use storybus_core::domain::time::Millis;
-use storybus_protocol::id::MessageId;
 use storybus_sqlite::{Store, StoreOptions};
 use storybus_testkit::FakeClock;
-use storybus_testkit::memory::DeadLetter;
 use storybus_testkit::suite::{Engine, Stores, World};
 use tempfile::TempDir;
 
@@ -82,21 +78,5 @@ impl Engine for SqliteEngine {
     async fn reopen(&mut self) {
         self.store.close().await;
         self.store = open(self.directory.path(), &self.clock);
-    }
-
-    async fn dead_letters(&self, queue: &QueueKey) -> Vec<DeadLetter> {
-        let sql = "SELECT message_id, receives, reason, dead_at FROM dead_letter
-                   JOIN queue ON queue.id = queue JOIN message ON seq = message WHERE consumer = ?1 ORDER BY position";
-        let database = database(self.directory.path());
-        let mut statement = database.prepare(sql).unwrap();
-        let letters = statement.query_map([queue.consumer.as_str()], |row| {
-            Ok(DeadLetter {
-                message_id: MessageId::from_bytes(row.get(0)?),
-                receive_count: row.get(1)?,
-                reason: row.get(2)?,
-                at: Millis(row.get(3)?),
-            })
-        });
-        letters.unwrap().map(Result::unwrap).collect()
     }
 }

@@ -38,7 +38,10 @@ impl State {
     fn put_back(&mut self, back: &PutBack) {
         match &back.story {
             Some(story) => self.stories.insert(back.key.clone(), story.clone()),
-            None => self.stories.remove(&back.key),
+            None => {
+                self.names.remove(&back.key);
+                self.stories.remove(&back.key)
+            }
         };
     }
 }
@@ -90,6 +93,7 @@ impl Ledger for Memory {
                 version: moved.version,
             };
             state.stories.insert(moved.key.clone(), story);
+            state.name(moved, new.now);
         }
         state.records.insert(new.key.clone(), new.record.clone());
         Ok(Recorded::Done)

@@ -4,11 +4,17 @@
 //! step, without a thread or a wait, and [`Memory::fork`] copies a whole world, so that every next step can be tried
 //! from the same place.
 
+mod activity;
+mod archive;
 mod audit;
 mod connections;
+mod dead_letters;
+mod jobs;
 mod ledger;
 mod queue;
+mod queue_control;
 mod queues;
+mod stories;
 mod topic;
 mod workspaces;
 
@@ -17,16 +23,20 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use storybus_core::domain::activity::RefusedPublish;
+use storybus_core::domain::archived::Position;
 use storybus_core::domain::connection::{Connection, Workspace};
 use storybus_core::domain::delivery::QueueKey;
+use storybus_core::domain::job::Job;
 use storybus_core::domain::record::{Record, RecordKey, Story, StoryKey, Token};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::Clock;
 use storybus_core::ports::audit::AuditEntry;
-use storybus_protocol::id::{ConnectionId, CorrelationId, MessageId, WorkspaceId};
+use storybus_protocol::id::{ConnectionId, CorrelationId, JobId, MessageId, WorkspaceId};
 
-pub use queue::DeadLetter;
+use archive::Stored;
 use queue::Queue;
+use stories::Name;
 
 /// Whether the topic checks the claim in the same step in which it publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +74,13 @@ struct State {
     /// When a message id was published, for as long as the topic drops it.
     published: BTreeMap<(WorkspaceId, MessageId), Millis>,
     taken: Vec<Taken>,
+    /// In the order of publication.
+    archive: Vec<Stored>,
+    /// What each story is called.
+    names: BTreeMap<StoryKey, Name>,
+    jobs: BTreeMap<JobId, Job>,
+    /// In the order in which they were noted, each with its number.
+    refusals: Vec<(u64, RefusedPublish)>,
     /// Numbers messages and handles.
     next: u64,
 }
@@ -82,6 +99,17 @@ impl State {
     fn live_mut(&mut self, key: &RecordKey, now: Millis) -> Option<&mut Record> {
         self.records.get_mut(key).filter(|record| now < record.expires_at)
     }
+}
+
+/// A place in a list of this engine's: its number, as text.
+fn position(number: u64) -> Position {
+    Position(number.to_string())
+}
+
+/// The number of a place; `None` when the text is none of this engine's.
+fn number(position: &Position) -> Option<u64> {
+    let number = position.0.parse().ok()?;
+    (self::position(number) == *position).then_some(number)
 }
 
 /// The engine. Clones share one state.
@@ -147,18 +175,6 @@ impl Memory {
     #[must_use]
     pub fn stories(&self) -> BTreeMap<StoryKey, Story> {
         self.lock().stories.clone()
-    }
-
-    /// The dead letters of a queue, oldest first.
-    #[must_use]
-    pub fn dead_letters(&self, queue: &QueueKey) -> Vec<DeadLetter> {
-        let now = self.clock.now();
-        let mut state = self.lock();
-        state
-            .queues
-            .get_mut(queue)
-            .map(|q| q.dead_letters(now))
-            .unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,24 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use storybus_core::domain::dead_letter::{Cause, DeadLetter};
 use storybus_core::domain::delivery::{Delivery, QueueCounts, Settled};
 use storybus_core::domain::message::{Attributes, Publication};
 use storybus_core::domain::time::Millis;
+use storybus_core::domain::trace::{QueueTrace, Trace, TraceState};
+use storybus_core::ports::queue_control::Redelivery;
 use storybus_core::ports::queues::{MAX_VISIBILITY, RECEIVE_ATTEMPT_LIFETIME, RETENTION, Receive};
-use storybus_protocol::id::{CorrelationId, MessageId};
+use storybus_protocol::id::{ConnectionId, CorrelationId, JobId, MessageId};
 
-/// A message that will not be received any more unless it is moved back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// The message.
-    pub message_id: MessageId,
-    /// How often it had been received.
-    pub receive_count: u32,
-    /// What the consumer said, if it was rejected.
-    pub reason: Option<String>,
-    /// Since when.
-    pub at: Millis,
-}
+use super::position;
 
 #[derive(Clone)]
 struct Entry {
@@ -31,6 +23,8 @@ struct Entry {
     enqueued_at: Millis,
     receive_count: u32,
     hold: Option<Hold>,
+    /// `replay:<job>` or `redrive:<job>`.
+    redelivery: Option<String>,
 }
 
 /// A receive that has not ended.
@@ -48,6 +42,16 @@ enum Exit {
     Rejected,
 }
 
+/// A message that left the queue.
+#[derive(Clone)]
+struct Left {
+    exit: Exit,
+    until: Millis,
+    at: Millis,
+    number: u64,
+    entry: Entry,
+}
+
 /// A receive that can be repeated.
 #[derive(Clone)]
 struct Attempt {
@@ -59,10 +63,14 @@ struct Attempt {
 pub(super) struct Queue {
     /// By number, which is their order.
     entries: BTreeMap<u64, Entry>,
-    dead: Vec<DeadLetter>,
+    /// By the numbers that they had in the queue.
+    dead: BTreeMap<u64, DeadLetter>,
     /// What left by a handle, until its visibility would have ended.
-    exits: BTreeMap<String, (Exit, Millis)>,
+    exits: BTreeMap<String, Left>,
     attempts: BTreeMap<String, Attempt>,
+    /// The last position that was taken from each job.
+    delivered: BTreeMap<JobId, u64>,
+    purged_at: Option<Millis>,
 }
 
 impl Queue {
@@ -75,16 +83,91 @@ impl Queue {
             enqueued_at: now,
             receive_count: 0,
             hold: None,
+            redelivery: None,
         };
         self.entries.insert(number, entry);
+    }
+
+    /// Whether a job's position is behind all that it has delivered; it counts as delivered from then on.
+    pub(super) fn is_new(&mut self, job: &JobId, position: Option<u64>) -> bool {
+        let last = self.delivered.get(job).copied();
+        let new = position > last;
+        if let (true, Some(position)) = (new, position) {
+            self.delivered.insert(job.clone(), position);
+        }
+        new
+    }
+
+    /// Takes a message that a job delivers.
+    pub(super) fn push_again(&mut self, number: u64, message: &Redelivery, mark: &str, now: Millis) {
+        let entry = Entry {
+            message_id: message.message_id,
+            group: message.correlation_id,
+            body: message.body.clone(),
+            attributes: message.attributes.clone(),
+            enqueued_at: now,
+            receive_count: 0,
+            hold: None,
+            redelivery: Some(mark.to_owned()),
+        };
+        self.entries.insert(number, entry);
+    }
+
+    /// Deletes everything but the dead letters; how many messages that were.
+    pub(super) fn purge(&mut self, now: Millis) -> u64 {
+        self.tidy(now);
+        let purged = self.entries.len() as u64;
+        self.entries.clear();
+        self.attempts.clear();
+        self.purged_at = Some(now);
+        purged
+    }
+
+    /// What it knows of a message.
+    pub(super) fn trace(
+        &mut self,
+        consumer: &ConnectionId,
+        message_id: MessageId,
+        now: Millis,
+    ) -> QueueTrace {
+        self.tidy(now);
+        let mut found = BTreeMap::new();
+        for left in self.exits.values() {
+            if left.exit == Exit::Acknowledged && left.entry.message_id == message_id {
+                let trace = left.entry.trace(TraceState::Acknowledged, left.at);
+                found.insert(left.number, trace);
+            }
+        }
+        for (number, letter) in self.dead.iter().filter(|(_, l)| l.message_id == message_id) {
+            let trace = Trace {
+                state: TraceState::DeadLettered(letter.cause.clone()),
+                receive_count: letter.receive_count,
+                redelivery: letter.redelivery.clone(),
+                at: Some(letter.dead_at),
+            };
+            found.insert(*number, trace);
+        }
+        for (number, entry) in self.entries.iter().filter(|(_, e)| e.message_id == message_id) {
+            let trace = match &entry.hold {
+                Some(hold) => entry.trace(TraceState::InFlight, hold.received_at),
+                None => entry.trace(TraceState::Waiting, entry.enqueued_at),
+            };
+            found.insert(*number, trace);
+        }
+        QueueTrace {
+            consumer: consumer.clone(),
+            deliveries: found.into_values().collect(),
+            purged_at: self.purged_at,
+        }
     }
 
     /// Lets go of everything whose time has passed.
     fn tidy(&mut self, now: Millis) {
         self.entries
             .retain(|_, entry| now < entry.enqueued_at.plus(RETENTION));
-        self.dead.retain(|letter| now < letter.at.plus(RETENTION));
-        self.exits.retain(|_, (_, until)| now < *until);
+        self.dead
+            .retain(|_, letter| letter.taken_by.is_some() || now < letter.dead_at.plus(RETENTION));
+        self.exits.retain(|_, left| now < left.until);
         self.attempts
             .retain(|_, attempt| now < attempt.at.plus(RECEIVE_ATTEMPT_LIFETIME));
         for entry in self.entries.values_mut() {
@@ -115,7 +198,7 @@ impl Queue {
                 continue;
             };
             if entry.receive_count >= receive.max_receives {
-                self.bury(number, None, now);
+                self.bury(number, Cause::MaxReceives, now);
                 continue;
             }
             entry.receive_count += 1;
@@ -189,14 +272,21 @@ impl Queue {
     }
 
     /// Moves a message to the dead letters.
-    fn bury(&mut self, number: u64, reason: Option<&str>, now: Millis) {
+    fn bury(&mut self, number: u64, cause: Cause, now: Millis) {
         if let Some(entry) = self.entries.remove(&number) {
-            self.dead.push(DeadLetter {
+            let letter = DeadLetter {
+                position: position(number),
                 message_id: entry.message_id,
+                body: entry.body,
+                attributes: entry.attributes,
                 receive_count: entry.receive_count,
-                reason: reason.map(str::to_owned),
-                at: now,
-            });
+                enqueued_at: entry.enqueued_at,
+                dead_at: now,
+                cause,
+                redelivery: entry.redelivery,
+                taken_by: None,
+            };
+            self.dead.insert(number, letter);
         }
     }
 
@@ -208,24 +298,28 @@ impl Queue {
 
     pub(super) fn reject(&mut self, handle: &str, reason: &str, now: Millis) -> Settled {
         self.leave(handle, Exit::Rejected, now, |queue, number| {
-            queue.bury(number, Some(reason), now)
+            queue.bury(number, Cause::Rejected(reason.to_owned()), now);
         })
     }
 
     fn leave(&mut self, handle: &str, exit: Exit, now: Millis, go: impl FnOnce(&mut Self, u64)) -> Settled {
         self.tidy(now);
-        if self.exits.get(handle).is_some_and(|(before, _)| *before == exit) {
+        if self.exits.get(handle).is_some_and(|left| left.exit == exit) {
             return Settled::Done;
         }
         let Some(number) = self.held(handle) else {
             return Settled::Invalid;
         };
-        let until = self
-            .entries
-            .get(&number)
-            .and_then(|entry| entry.hold.as_ref())
-            .map_or(now, |hold| hold.until);
-        self.exits.insert(handle.to_owned(), (exit, until));
+        if let Some(entry) = self.entries.get(&number) {
+            let left = Left {
+                exit,
+                until: entry.hold.as_ref().map_or(now, |hold| hold.until),
+                at: now,
+                number,
+                entry: entry.clone(),
+            };
+            self.exits.insert(handle.to_owned(), left);
+        }
         go(self, number);
         Settled::Done
     }
@@ -274,9 +368,10 @@ impl Queue {
             .min()
     }
 
-    pub(super) fn dead_letters(&mut self, now: Millis) -> Vec<DeadLetter> {
+    /// The dead letters that are kept.
+    pub(super) fn dead_letters(&mut self, now: Millis) -> &mut BTreeMap<u64, DeadLetter> {
         self.tidy(now);
-        self.dead.clone()
+        &mut self.dead
     }
 }
 
@@ -289,7 +384,16 @@ impl Entry {
             attributes: self.attributes.clone(),
             receive_count: self.receive_count,
             enqueued_at: self.enqueued_at,
-            redelivery: None,
+            redelivery: self.redelivery.clone(),
+        }
+    }
+
+    fn trace(&self, state: TraceState, at: Millis) -> Trace {
+        Trace {
+            state,
+            receive_count: self.receive_count,
+            redelivery: self.redelivery.clone(),
+            at: Some(at),
         }
     }
 }

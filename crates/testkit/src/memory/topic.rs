@@ -46,6 +46,8 @@ impl State {
             correlation_id: publication.correlation_id,
             attempt: publication.claim.attempt,
         });
+        let number = self.number();
+        self.archive(number, publication, now);
         let wanting: Vec<QueueKey> = self
             .connections
             .values()
@@ -54,7 +56,6 @@ impl State {
             .map(|c| QueueKey { workspace: publication.workspace.clone(), consumer: c.id.clone() })
             .collect();
         for key in wanting {
-            let number = self.number();
             if let Some(queue) = self.queues.get_mut(&key) {
                 queue.push(number, publication, now);
             }

@@ -25,13 +25,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use storybus_core::domain::delivery::QueueKey;
-use storybus_core::ports::{AuditLog, Connections, Ledger, Queues, Topic, Workspaces};
+use storybus_core::ports::{
+    ActivityLog, Archive, AuditLog, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues, Stories,
+    Topic, Workspaces,
+};
 
 pub use world::World;
 
 use crate::clock::FakeClock;
-use crate::memory::{DeadLetter, Memory};
+use crate::memory::Memory;
 
 /// The ports that an engine implements.
 #[derive(Clone)]
@@ -42,6 +44,18 @@ pub struct Stores {
     pub topic: Arc<dyn Topic>,
     /// The consumers' queues.
     pub queues: Arc<dyn Queues>,
+    /// The same in an operator's hands.
+    pub queue_control: Arc<dyn QueueControl>,
+    /// The consumers' dead letters.
+    pub dead_letters: Arc<dyn DeadLetters>,
+    /// What was published.
+    pub archive: Arc<dyn Archive>,
+    /// The stories.
+    pub stories: Arc<dyn Stories>,
+    /// Replays and redrives.
+    pub jobs: Arc<dyn Jobs>,
+    /// What was refused.
+    pub activity: Arc<dyn ActivityLog>,
     /// The registry of workspaces.
     pub workspaces: Arc<dyn Workspaces>,
     /// The registry of connections.
@@ -54,12 +68,30 @@ impl Stores {
     /// All ports on one engine.
     pub fn of<E>(engine: &Arc<E>) -> Self
     where
-        E: Ledger + Topic + Queues + Workspaces + Connections + AuditLog + 'static,
+        E: Ledger
+            + Topic
+            + Queues
+            + QueueControl
+            + DeadLetters
+            + Archive
+            + Stories
+            + Jobs
+            + ActivityLog
+            + Workspaces
+            + Connections
+            + AuditLog
+            + 'static,
     {
         Self {
             ledger: engine.clone(),
             topic: engine.clone(),
             queues: engine.clone(),
+            queue_control: engine.clone(),
+            dead_letters: engine.clone(),
+            archive: engine.clone(),
+            stories: engine.clone(),
+            jobs: engine.clone(),
+            activity: engine.clone(),
             workspaces: engine.clone(),
             connections: engine.clone(),
             audit: engine.clone(),
@@ -79,10 +111,9 @@ pub trait Engine: Send + Sync {
     /// Comes back when what was written is seen everywhere: a new subscription, a changed filter.
     async fn settle(&self) {}
 
-    /// The dead letters of a queue, oldest first. Called only when the engine has [`Ability::DeadLetters`].
-    async fn dead_letters(&self, _queue: &QueueKey) -> Vec<DeadLetter> {
-        Vec::new()
-    }
+    /// Does at once, and to its end, what it does in the background with what it has stored: comes back when everything
+    /// that it would store in another form some day is in that form.
+    async fn compact(&self) {}
 }
 
 /// Makes engines.
@@ -108,8 +139,6 @@ pub enum Ability {
     Claims,
     /// Its counts are exact.
     Counts,
-    /// It shows its dead letters.
-    DeadLetters,
 }
 
 /// One thing that a port promises.
@@ -243,10 +272,6 @@ impl Engine for MemoryEngine {
 
     async fn reopen(&mut self) {
         self.memory = Arc::new(self.memory.fork(Arc::new(self.clock.clone())));
-    }
-
-    async fn dead_letters(&self, queue: &QueueKey) -> Vec<DeadLetter> {
-        self.memory.dead_letters(queue)
     }
 }
 

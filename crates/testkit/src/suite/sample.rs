@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use storybus_core::domain::connection::{Connection, Consumer, Producer, Role, Secret, Workspace};
 use storybus_core::domain::filter::{Filter, TypePattern};
-use storybus_core::domain::message::Attributes;
+use storybus_core::domain::message::{About, Attributes};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::audit::AuditEntry;
 use storybus_json::Document;
@@ -121,6 +121,8 @@ pub struct Letter {
     pub body: Bytes,
     /// What travels beside them.
     pub attributes: Attributes,
+    /// What it is about.
+    pub about: About,
 }
 
 impl Letter {
@@ -142,6 +144,7 @@ impl Letter {
                 system_id: "ncs-1".to_owned(),
                 som_version: "1.0.0".to_owned(),
             },
+            about: About::default(),
         }
     }
 }

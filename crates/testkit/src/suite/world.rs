@@ -3,21 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::filter::Filter;
 use storybus_core::domain::message::{Claim, Publication};
 use storybus_core::domain::record::{ContentHash, RECORD_LIFETIME, Record, RecordKey, RecordState, Token};
 use storybus_core::domain::time::Millis;
+use storybus_core::ports::dead_letters::DeadLetterLimits;
 use storybus_core::ports::ledger::{Marking, NewRecord, Recorded, Written};
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::topic::PublishError;
-use storybus_core::ports::{AuditLog, Connections, Ledger, Queues, Random, Workspaces};
+use storybus_core::ports::{
+    ActivityLog, Archive, AuditLog, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues, Random,
+    Stories, Workspaces,
+};
 use storybus_protocol::id::WorkspaceId;
 
 use super::sample::{self, Letter};
 use super::{Engine, Stores};
 use crate::clock::FakeClock;
-use crate::memory::DeadLetter;
 use crate::random::SeededRandom;
 
 /// How long an attempt holds its claim, in the suites.
@@ -65,6 +69,42 @@ impl World {
         &*self.stores.queues
     }
 
+    /// The engine's queues in an operator's hands.
+    #[must_use]
+    pub fn queue_control(&self) -> &dyn QueueControl {
+        &*self.stores.queue_control
+    }
+
+    /// The engine's dead letters.
+    #[must_use]
+    pub fn letters(&self) -> &dyn DeadLetters {
+        &*self.stores.dead_letters
+    }
+
+    /// The engine's archive.
+    #[must_use]
+    pub fn archive(&self) -> &dyn Archive {
+        &*self.stores.archive
+    }
+
+    /// The engine's stories.
+    #[must_use]
+    pub fn stories(&self) -> &dyn Stories {
+        &*self.stores.stories
+    }
+
+    /// The engine's jobs.
+    #[must_use]
+    pub fn jobs(&self) -> &dyn Jobs {
+        &*self.stores.jobs
+    }
+
+    /// The engine's log of refusals.
+    #[must_use]
+    pub fn activity(&self) -> &dyn ActivityLog {
+        &*self.stores.activity
+    }
+
     /// The engine's workspaces.
     #[must_use]
     pub fn workspaces(&self) -> &dyn Workspaces {
@@ -94,6 +134,11 @@ impl World {
     /// Waits until what was written is seen everywhere.
     pub async fn settle(&self) {
         self.engine.settle().await;
+    }
+
+    /// Lets the engine store in its lasting form what it has.
+    pub async fn compact(&self) {
+        self.engine.compact().await;
     }
 
     /// A token that was never used.
@@ -162,6 +207,7 @@ impl World {
             story: None,
             body: letter.body.clone(),
             attributes: letter.attributes.clone(),
+            about: letter.about.clone(),
             claim: Claim {
                 attempt,
                 until: self.now().plus(WINDOW / 3),
@@ -234,9 +280,13 @@ impl World {
         self.queues().counts(queue).await.unwrap()
     }
 
-    /// The dead letters of a queue.
+    /// All dead letters of a queue.
     pub async fn dead_letters(&self, queue: &QueueKey) -> Vec<DeadLetter> {
-        self.engine.dead_letters(queue).await
+        let limits = DeadLetterLimits {
+            letters: 10_000,
+            bytes: usize::MAX,
+        };
+        self.letters().list(queue, None, limits).await.unwrap().0
     }
 
     /// Everything that a queue holds, in order: receives and acknowledges until nothing comes.

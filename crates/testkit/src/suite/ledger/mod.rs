@@ -55,6 +55,7 @@ impl Case {
         new.record.story = Some(self.story.digest);
         new.story = Some(StoryMove {
             key: self.story.clone(),
+            story_id: "s".to_owned(),
             read: read.map(|story| (story.version, story.head)),
             state: sample::story_state(n),
             version: world.token(),

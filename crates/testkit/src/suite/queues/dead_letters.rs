@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use storybus_core::domain::dead_letter::Cause;
 use storybus_core::domain::delivery::{QueueKey, Settled};
 use storybus_core::ports::queues::Receive;
 
@@ -11,14 +12,14 @@ use crate::suite::{behaviours, sample};
 
 behaviours![
     a_rejected_message_goes_to_the_dead_letters_at_once,
-    a_rejection_keeps_its_reason needs DeadLetters,
+    a_rejection_keeps_its_reason,
     a_rejection_lets_its_story_go_on,
     a_rejection_can_be_repeated_within_the_visibility,
     an_expired_handle_rejects_nothing needs Time,
     a_message_received_too_often_goes_to_the_dead_letters,
     a_dead_letter_lets_its_story_go_on_in_the_same_receive,
     a_limit_of_one_receive_holds,
-    a_dead_letter_says_how_often_it_was_received needs DeadLetters,
+    a_dead_letter_says_how_often_it_was_received,
     a_raised_limit_counts_from_then_on,
 ];
 
@@ -58,18 +59,15 @@ pub async fn a_rejection_keeps_its_reason(world: &mut World) {
     world.reject(&queue, &held[..1], &reason).await;
     world.reject(&queue, &held[1..], "other").await;
     let letters = world.dead_letters(&queue).await;
-    let said: Vec<_> = letters
-        .iter()
-        .map(|l| (l.message_id, l.reason.as_deref()))
-        .collect();
+    let said: Vec<_> = letters.iter().map(|l| (l.message_id, l.cause.clone())).collect();
     assert_eq!(
         said,
         [
-            (sample::message_id(1), Some(reason.as_str())),
-            (sample::message_id(2), Some("other"))
+            (sample::message_id(1), Cause::Rejected(reason)),
+            (sample::message_id(2), Cause::Rejected("other".to_owned()))
         ]
     );
-    assert_eq!(letters[0].at, world.now());
+    assert_eq!(letters[0].dead_at, world.now());
 }
 
 /// One bad message does not hold its story back.
@@ -144,10 +142,10 @@ pub async fn a_dead_letter_says_how_often_it_was_received(world: &mut World) {
     let letters = world.dead_letters(&queue).await;
     assert_eq!(letters.len(), 1);
     assert_eq!(
-        (letters[0].message_id, letters[0].receive_count),
-        (sample::message_id(1), 2)
+        (letters[0].message_id, letters[0].receive_count, &letters[0].cause),
+        (sample::message_id(1), 2, &Cause::MaxReceives)
     );
-    assert_eq!(letters[0].at, world.now());
+    assert_eq!(letters[0].dead_at, world.now());
 }
 
 /// The limit is the one of the receive that would be one too many.
