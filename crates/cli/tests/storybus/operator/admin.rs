@@ -306,8 +306,26 @@ fn secrets_are_rotated() {
     let file = file.to_str().unwrap();
     let made = json(&home, &["secrets", "create", consumer, "--secret-file", file]);
     assert!(made.get("client_secret").is_none(), "{made}");
-    let out = done(&home, &["secrets", "list", consumer]);
+    let out = done(&home, &["secrets", "list", "demo consumer"]);
     assert_eq!(out.lines().count(), 3, "{out}");
+    done(
+        &home,
+        &[
+            "producers",
+            "create",
+            "demo consumer",
+            "--system-id",
+            "x",
+            "--type",
+            "*",
+        ],
+    );
+    fails(
+        &home,
+        &["secrets", "list", "demo consumer"],
+        2,
+        &["2 connections have the name"],
+    );
     fails(
         &home,
         &["secrets", "create", consumer],
@@ -325,7 +343,12 @@ fn secrets_are_rotated() {
         3,
         &["secret.not_found"],
     );
-    fails(&home, &["secrets", "list", "xyz"], 2, &["p… is a producer"]);
+    fails(
+        &home,
+        &["secrets", "list", "xyz"],
+        2,
+        &["no producer, consumer or operator \"xyz\""],
+    );
 }
 
 #[test]
