@@ -110,14 +110,15 @@ impl Api {
     /// Removes or cancels. When an answer was lost and the thing is gone then, it was this that removed it.
     pub(super) fn delete(&mut self, path: &str) -> Result<Document, Failure> {
         self.client.sent = false;
-        let mut attempts = 0;
+        let mut lost = false;
         let patience = self.patience;
         let answer = self.client.until_final(patience, told, |client| {
-            attempts += 1;
+            // Whether an attempt before this one may have done it.
+            lost |= client.sent;
             client.call(&Method::DELETE, path, b"", Duration::ZERO)
         });
         let answer = answer.map_err(|gave_up| failed(gave_up, ""))?;
-        let gone = answer.status == 404 && attempts > 1;
+        let gone = answer.status == 404 && lost;
         if answer.status == 204 || gone {
             return Ok(Document(String::new()));
         }
