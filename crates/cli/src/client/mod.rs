@@ -1,9 +1,10 @@
 //! A client to try the bus with: `storybus publish` and `storybus pull`; and what every client of a bus needs.
 //!
 //! - `settings`: which bus, who I am. `profiles`: the same under a name.
-//! - `bus`: one request and its answer, tokens, retries.
+//! - `bus`: one request, tokens, retries. `answer`: what came of it, and what may be asked again.
 //! - `json`: JSON text made readable without changing what it says.
 
+pub(crate) mod answer;
 pub(crate) mod bus;
 pub(crate) mod json;
 pub(crate) mod profiles;

@@ -10,7 +10,8 @@ use http::Method;
 use storybus_protocol::answer::{Accepted, Duplicate};
 use storybus_protocol::{Source, Violation, rule};
 
-use super::bus::{Answer, BusClient, GaveUp};
+use super::answer::{Answer, GaveUp};
+use super::bus::BusClient;
 use super::settings::{BusArgs, Who};
 use crate::exit::{self, Failure};
 

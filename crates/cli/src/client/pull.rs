@@ -16,7 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::bus::{BusClient, GaveUp, NoAnswer};
+use super::answer::{Answer, GaveUp, NoAnswer};
+use super::bus::BusClient;
 use super::json::{Layout, layout, plain};
 use super::settings::{BusArgs, Who};
 use crate::exit::{self, Failure};
@@ -281,7 +282,7 @@ impl Puller {
     }
 
     /// One receive, repeated with the same attempt id when its answer was lost: its messages are not hidden then.
-    fn receive(&mut self, max: u64) -> Result<super::bus::Answer, GaveUp> {
+    fn receive(&mut self, max: u64) -> Result<Answer, GaveUp> {
         let mut id = [0; 16];
         OsRandom.fill(&mut id);
         let attempt: String = id.iter().map(|b| format!("{b:02x}")).collect();

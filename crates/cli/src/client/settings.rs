@@ -12,7 +12,7 @@ use crate::serve::credentials::{self, Client};
 const USUAL_FILE: &str = "storybus-data/credentials.json";
 
 /// Which bus, and as whom.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Bus")]
 pub(crate) struct BusArgs {
     /// The bus's base URL, such as http://127.0.0.1:8787/v1/
@@ -203,14 +203,7 @@ mod tests {
     use super::*;
 
     fn args() -> BusArgs {
-        BusArgs {
-            url: None,
-            client_id: None,
-            client_secret_file: None,
-            credentials_file: None,
-            profile: None,
-            config: None,
-        }
+        BusArgs::default()
     }
 
     #[test]

@@ -7,9 +7,10 @@ use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::api::{Api, Gathered, ListKind, segment};
+use super::api::{Api, segment};
 use super::connections::more;
 use super::flags::{Common, Paging};
+use super::lists::ListKind;
 use super::out::{self, Cell, Table, Tone};
 use crate::exit::Failure;
 
@@ -21,10 +22,13 @@ Examples:
   storybus activity --follow --producer p4fq0w9
   storybus activity --rule sequence_number.not_increasing";
 
+const LIST: ListKind = ListKind::newest("activity");
 /// How often new entries are asked for.
 const PACE: Duration = Duration::from_secs(2);
 /// How many entries are remembered as told: an entry may be written down a moment late.
 const REMEMBERED: usize = 20_000;
+/// The most pages between two looks; who is behind by more does not read them anyway.
+const MOST_PAGES: usize = 10;
 
 #[derive(Debug, Args)]
 pub struct ActivityArgs {
@@ -43,18 +47,35 @@ pub struct ActivityArgs {
     common: Common,
 }
 
+impl ActivityArgs {
+    /// The choice, as the bus takes it.
+    fn chosen(&self) -> Vec<(&str, &str)> {
+        [("rule", &self.rule), ("producer", &self.producer)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+            .collect()
+    }
+
+    /// The same choice, made here.
+    fn chooses(&self, entry: &Value) -> bool {
+        let rule = self.rule.as_deref().is_none_or(|rule| {
+            let among = entry["rules"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|r| r == rule));
+            among || entry["rule"] == rule
+        });
+        rule && self.producer.as_deref().is_none_or(|p| entry["producer_id"] == p)
+    }
+}
+
 /// Runs it.
 pub(super) fn run(args: &ActivityArgs) -> Result<(), Failure> {
     let mut api = Api::new(&args.common)?;
     let route = format!("admin/tenants/{}/activity", segment(&api.workspace_id()?));
-    let chosen: Vec<(&str, &str)> = [("rule", &args.rule), ("producer", &args.producer)]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value.as_deref()?)))
-        .collect();
-    let all = api.gather(&route, ListKind::newest("activity"), &chosen, &args.paging)?;
     if args.follow {
-        return follow(&mut api, &route, &chosen, &all, args.common.json);
+        return follow(&mut api, &route, args);
     }
+    let all = api.gather(&route, LIST, &args.chosen(), &args.paging)?;
     if args.common.json {
         return out::document(&all.document()?);
     }
@@ -85,54 +106,45 @@ fn cells(entry: &Value) -> Vec<Cell> {
 }
 
 /// Prints what there is, the oldest first, and then what comes.
-fn follow(
-    api: &mut Api,
-    route: &str,
-    chosen: &[(&str, &str)],
-    first: &Gathered,
-    json: bool,
-) -> Result<(), Failure> {
+fn follow(api: &mut Api, route: &str, args: &ActivityArgs) -> Result<(), Failure> {
     let mut told = Told::default();
-    let mut page = told.new_of(&first.entries);
+    // What comes is asked for without the choice: a choice that rarely finds anything would be looked for through all of the past,
+    // each time. What is there before the first look is known from then on.
+    newer(api, route, &mut told)?;
+    let first = api.gather(route, LIST, &args.chosen(), &args.paging)?;
+    told.new_of(&first.entries);
+    let mut page: Vec<String> = first.entries.iter().rev().map(|e| e.get().to_owned()).collect();
     loop {
-        for entry in &page {
-            let line = if json {
-                out::line(entry)
+        for text in &page {
+            let entry: Value = serde_json::from_str(text).unwrap_or_default();
+            let line = if args.common.json {
+                out::line(text)
             } else {
-                let entry = serde_json::from_str(entry).unwrap_or_default();
-                out::columns(&cells(&entry), &[24, 3, 12, 24, 36, 12])
+                out::columns(&cells(&entry), &[24, 3, 21, 24, 36, 12])
             };
-            if !out::read_on(&line)? {
+            if args.chooses(&entry) && !out::read_on(&line)? {
                 return Ok(());
             }
         }
         api.pause(PACE);
-        page = newer(api, route, chosen, &mut told)?;
+        page = newer(api, route, &mut told)?;
     }
 }
 
-/// What has come since: pages from the newest on, until one has nothing new.
-fn newer(
-    api: &mut Api,
-    route: &str,
-    chosen: &[(&str, &str)],
-    told: &mut Told,
-) -> Result<Vec<String>, Failure> {
-    let mut most = 100;
-    loop {
-        let all = api.gather(
-            route,
-            ListKind::newest("activity"),
-            chosen,
-            &Paging::at_most(most),
-        )?;
-        let known = all.entries.iter().any(|e| told.knows(e.get()));
-        // Everything is new, so there may be more behind it.
-        if known || all.next.is_none() || most >= REMEMBERED as u64 {
-            return Ok(told.new_of(&all.entries));
+/// What has come since, the oldest first: pages from the newest on, until one has something that is known.
+fn newer(api: &mut Api, route: &str, told: &mut Told) -> Result<Vec<String>, Failure> {
+    let (mut entries, mut next) = (Vec::new(), None);
+    for _ in 0..MOST_PAGES {
+        let page = api.page(route, LIST, &[], Some(100), next.as_deref())?;
+        let known = page.entries.iter().any(|e| told.knows(e.get()));
+        entries.extend(page.entries);
+        // At the very first look everything is new, and one page will do.
+        if known || told.all.is_empty() || page.next.is_none() {
+            break;
         }
-        most *= 10;
+        next = page.next;
     }
+    Ok(told.new_of(&entries))
 }
 
 /// What was told already.
@@ -171,6 +183,22 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_is_the_same_here_as_on_the_bus() {
+        let args = |rule: Option<&str>, producer: Option<&str>| ActivityArgs {
+            follow: true,
+            rule: rule.map(str::to_owned),
+            producer: producer.map(str::to_owned),
+            paging: Paging::ALL,
+            common: Common::default(),
+        };
+        let entry = serde_json::json!({"producer_id": "p1", "rule": "a.b", "rules": ["a.b", "c.d"]});
+        assert!(args(None, None).chooses(&entry));
+        assert!(args(Some("c.d"), Some("p1")).chooses(&entry));
+        assert!(!args(Some("e.f"), None).chooses(&entry));
+        assert!(!args(Some("a.b"), Some("p2")).chooses(&entry));
+    }
 
     #[test]
     fn each_entry_is_told_once_and_in_order() {

@@ -2,9 +2,10 @@
 
 use clap::Args;
 
-use super::api::{Api, ListKind};
+use super::api::Api;
 use super::connections::more;
 use super::flags::{Common, Paging};
+use super::lists::ListKind;
 use super::out::{self, Cell, Table};
 use crate::exit::Failure;
 

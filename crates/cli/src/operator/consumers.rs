@@ -97,7 +97,7 @@ pub struct Settings {
     /// How long a received message is hidden before it comes back, in seconds, 1 to 43,200 [default: 60]
     #[arg(long, value_name = "SECONDS")]
     visibility: Option<u32>,
-    /// The AWS role that may read the queue itself
+    /// The AWS role that may read the queue itself; an empty value resets it
     #[arg(long, value_name = "ARN")]
     reader_role_arn: Option<String>,
 }
@@ -117,7 +117,7 @@ impl Settings {
             ("visibility_seconds", self.visibility.map(Value::from)),
             (
                 "reader_role_arn",
-                self.reader_role_arn.as_deref().map(Value::from),
+                self.reader_role_arn.as_deref().map(flags::or_null),
             ),
         ]
     }

@@ -4,9 +4,10 @@ use clap::Subcommand;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::api::{Api, Document, ListKind};
+use super::api::{Api, Document};
 use super::connections::more;
 use super::flags::{Noun, Paging, quoted};
+use super::lists::ListKind;
 use super::names::Kind;
 use super::out::{self, Cell, Table};
 use crate::client::json::{Layout, layout, plain};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use crate::client::settings::{BusArgs, of_flag};
 
@@ -17,7 +18,7 @@ pub struct Noun<V: Subcommand> {
 }
 
 /// What every verb of the operator takes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Common {
     /// Print the bus's own JSON, one document, instead of text for people; a refusal's too
     #[arg(long, global = true)]
@@ -103,11 +104,6 @@ impl Paging {
     /// Everything.
     pub(super) const ALL: Self = Self { limit: 0, all: true };
 
-    /// So many.
-    pub(super) const fn at_most(limit: u64) -> Self {
-        Self { limit, all: false }
-    }
-
     /// The most entries; `None` without a limit.
     pub(super) fn most(&self) -> Option<usize> {
         (!self.all).then(|| usize::try_from(self.limit).unwrap_or(usize::MAX))
@@ -125,6 +121,11 @@ pub struct Yes {
 /// Two flags that say the opposite of each other: what they say together.
 pub(super) fn either(on: bool, off: bool) -> Option<bool> {
     (on || off).then_some(on)
+}
+
+/// A text as a flag gave it; an empty one resets it.
+pub(super) fn or_null(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { text.into() }
 }
 
 /// A list as flags gave it; an empty value empties it.

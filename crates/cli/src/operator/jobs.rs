@@ -7,9 +7,10 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use super::api::{Api, Document, ListKind, id_in, segment};
+use super::api::{Api, Document, id_in, segment};
 use super::connections::more;
 use super::flags::{Noun, Paging};
+use super::lists::ListKind;
 use super::out::{self, Cell, Table, Tone};
 use crate::exit::{self, Failure};
 

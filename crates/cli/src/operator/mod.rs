@@ -1,7 +1,7 @@
 //! The operator's verbs: `storybus consumers list` and all the others that speak the operator API.
 //!
 //! - `flags`: what the verbs have in common on the command line. `names`: from names to ids.
-//! - `api`: a call and its document, lists from their pages. `refusals`: what a rule means and what to do.
+//! - `api`: a call and its document. `lists`: lists from their pages. `refusals`: what a rule means and what to do.
 //! - `out`: JSON, tables, fields, questions. `times`: points in time as people type them. `secret`: a secret that is shown once.
 //! - One module a noun. A noun's verbs are an enum, whose doc comments are the help.
 //!
@@ -16,6 +16,7 @@ mod consumers;
 mod dead_letters;
 mod flags;
 mod jobs;
+mod lists;
 mod messages;
 mod names;
 mod operators;

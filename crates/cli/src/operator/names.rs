@@ -1,12 +1,14 @@
 //! From what people type to the ids that routes need: an id, or a name that only one thing has.
 
+use anyhow::anyhow;
 use serde_json::Value;
 use storybus_protocol::rule;
 
-use super::api::{Api, Document, ListKind, id_in, segment};
+use super::api::{Api, Document, id_in, segment};
 use super::flags::Paging;
+use super::lists::ListKind;
 use crate::client::json::plain;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 
 /// A kind of thing that has an id and a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,57 +136,91 @@ impl Api {
         self.meant(kind, &route, text)
     }
 
+    /// The connection of this id, or else the only one of this name, whatever its kind.
+    pub(super) fn connection(&mut self, text: &str) -> Result<Found, Failure> {
+        const KINDS: [Kind; 3] = [Kind::Producer, Kind::Consumer, Kind::Operator];
+        if let Some(kind) = Kind::of_connection(text) {
+            let route = self.route_of(kind)?;
+            if let Some(found) = self.by_id(kind, &route, text)? {
+                return Ok(found);
+            }
+        }
+        let mut same = Vec::new();
+        for kind in KINDS {
+            let route = self.route_of(kind)?;
+            same.extend(self.by_name(kind, &route, text)?.0);
+        }
+        match same.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => Err(refused(format!(
+                "there is no producer, consumer or operator {:?}; storybus producers list, consumers list, operators list",
+                plain(text)
+            ))),
+            several => Err(ambiguous("connections", text, several)),
+        }
+    }
+
     fn meant(&mut self, kind: Kind, route: &str, text: &str) -> Result<Found, Failure> {
+        if let Some(found) = self.by_id(kind, route, text)? {
+            return Ok(found);
+        }
+        let (same, all) = self.by_name(kind, route, text)?;
+        match same.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => Err(refused(format!(
+                "there is no {} {:?}{}; {}",
+                kind.one(),
+                plain(text),
+                match kind {
+                    Kind::Producer | Kind::Consumer => " in this workspace",
+                    Kind::Workspace | Kind::Operator => "",
+                },
+                known(&all, kind)
+            ))),
+            several => Err(ambiguous(kind.many(), text, several)),
+        }
+    }
+
+    fn by_id(&mut self, kind: Kind, route: &str, text: &str) -> Result<Option<Found>, Failure> {
         // No id has another character than these; a name may have any.
         let may_be_id = text
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        if may_be_id && text.len() > 1 {
-            let path = format!("{route}/{}", segment(text));
-            if let Some(document) = self.find(&path, kind.absent())? {
-                return found(kind, path, document);
-            }
+        if !may_be_id || text.len() < 2 {
+            return Ok(None);
         }
+        let path = format!("{route}/{}", segment(text));
+        let document = self.find(&path, kind.absent())?;
+        document.map(|document| found(kind, path, document)).transpose()
+    }
+
+    /// All of this name, and all there are.
+    fn by_name(&mut self, kind: Kind, route: &str, text: &str) -> Result<(Vec<Found>, Vec<Value>), Failure> {
         let all = self.gather(route, kind.list(), &[], &Paging::ALL)?;
         let values = all.values()?;
-        let same: Vec<usize> = (0..values.len())
-            .filter(|n| values.get(*n).and_then(|v| v.get("name")).and_then(Value::as_str) == Some(text))
-            .collect();
-        match same.as_slice() {
-            [only] => {
-                let document = Document(
-                    all.entries
-                        .get(*only)
-                        .map_or_else(String::new, |raw| raw.get().to_owned()),
-                );
-                let path = format!("{route}/{}", segment(&id_in(&document.value()?, kind.id())?));
-                found(kind, path, document)
-            }
-            [] => Err(Failure::new(
-                crate::exit::REFUSED,
-                anyhow::anyhow!(
-                    "there is no {} {:?}{}; {}",
-                    kind.one(),
-                    plain(text),
-                    match kind {
-                        Kind::Producer | Kind::Consumer => " in this workspace",
-                        Kind::Workspace | Kind::Operator => "",
-                    },
-                    known(&values, kind)
-                ),
-            )),
-            several => {
-                let several: Vec<Value> = several.iter().filter_map(|n| values.get(*n)).cloned().collect();
-                Err(Failure::unusable(format!(
-                    "{} {} have the name {:?}; give an id: {}",
-                    several.len(),
-                    kind.many(),
-                    plain(text),
-                    known(&several, kind)
-                )))
+        let mut same = Vec::new();
+        for (value, raw) in values.iter().zip(&all.entries) {
+            if value["name"] == text {
+                let path = format!("{route}/{}", segment(&id_in(value, kind.id())?));
+                same.push(found(kind, path, Document(raw.get().to_owned()))?);
             }
         }
+        Ok((same, values))
     }
+}
+
+fn refused(text: String) -> Failure {
+    Failure::new(exit::REFUSED, anyhow!(text))
+}
+
+fn ambiguous(many: &str, text: &str, several: &[Found]) -> Failure {
+    let told: Vec<String> = several.iter().map(Found::told).collect();
+    Failure::unusable(format!(
+        "{} {many} have the name {:?}; give an id: {}",
+        several.len(),
+        plain(text),
+        told.join(", ")
+    ))
 }
 
 fn found(kind: Kind, path: String, document: Document) -> Result<Found, Failure> {
@@ -203,9 +239,8 @@ fn known(values: &[Value], kind: Kind) -> String {
     if values.is_empty() {
         return format!("there is none at all: storybus {} create --help", kind.many());
     }
-    let text = |value: &Value, member: &str| {
-        plain(value.get(member).and_then(Value::as_str).unwrap_or_default()).clone()
-    };
+    let text =
+        |value: &Value, member: &str| plain(value.get(member).and_then(Value::as_str).unwrap_or_default());
     let mut told: Vec<String> = values
         .iter()
         .take(SHOWN)

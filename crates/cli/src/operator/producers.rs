@@ -93,7 +93,7 @@ pub struct Settings {
     /// Its rate: messages a second, and how many at once, such as 50/100
     #[arg(long, value_name = "PER_SECOND/BURST", value_parser = parse_rate)]
     rate: Option<Value>,
-    /// The AWS role that may publish for it
+    /// The AWS role that may publish for it; an empty value resets it
     #[arg(long, value_name = "ARN")]
     role_arn: Option<String>,
 }
@@ -125,7 +125,7 @@ pub(super) fn run(noun: &Noun<ProducersVerb>) -> Result<(), Failure> {
                 ("system_ids", Some(flags::list(system_ids).into())),
                 ("message_types", Some(flags::list(message_types).into())),
                 ("rate", settings.rate.clone()),
-                ("role_arn", settings.role_arn.as_deref().map(Value::from)),
+                ("role_arn", settings.role_arn.as_deref().map(flags::or_null)),
             ]);
             let file = secret.secret_file.as_deref();
             create(&mut api, kind, &Value::Object(body), file, json, fields)
@@ -149,7 +149,7 @@ pub(super) fn run(noun: &Noun<ProducersVerb>) -> Result<(), Failure> {
                     "rate",
                     settings.rate.clone().or_else(|| no_rate.then_some(Value::Null)),
                 ),
-                ("role_arn", settings.role_arn.as_deref().map(Value::from)),
+                ("role_arn", settings.role_arn.as_deref().map(flags::or_null)),
                 ("disabled", either(*disable, *enable).map(Value::from)),
             ]);
             let found = api.named(kind, producer)?;

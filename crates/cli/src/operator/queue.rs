@@ -33,6 +33,12 @@ pub struct QueueArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum QueueVerb {
+    /// How full a consumer's queue is, and what to do about it; the verb may be left out
+    #[command(after_help = "Example:\n  storybus queue show rundown")]
+    Show {
+        /// The consumer, by id or by name
+        consumer: String,
+    },
     /// Throw away everything in a consumer's queue; its dead letters stay
     #[command(
         after_help = "What is thrown away is still in the archive: storybus replay delivers it again.\n\nExample:\n  storybus queue purge rundown --yes"
@@ -149,10 +155,10 @@ pub(super) fn run(args: &QueueArgs) -> Result<(), Failure> {
     let (mut api, json) = (Api::new(&args.common)?, args.common.json);
     match (&args.verb, &args.consumer) {
         (Some(_), Some(consumer)) => Err(Failure::unusable(format!(
-            "{consumer:?} stands before the verb: storybus queue purge CONSUMER"
+            "{consumer:?} stands before the verb: storybus queue show CONSUMER, or purge"
         ))),
         (Some(QueueVerb::Purge { consumer, yes }), None) => purge(&mut api, consumer, yes.yes, json),
-        (None, Some(consumer)) => show(&mut api, consumer, json),
+        (Some(QueueVerb::Show { consumer }), None) | (None, Some(consumer)) => show(&mut api, consumer, json),
         (None, None) => Err(Failure::unusable("which consumer? storybus queue CONSUMER")),
     }
 }

@@ -6,7 +6,6 @@ use serde_json::json;
 use super::api::{Api, segment};
 use super::connections::gone;
 use super::flags::{Noun, Yes};
-use super::names::{Found, Kind};
 use super::out::{self, Cell, Table};
 use super::secret::{self, SecretFile};
 use crate::exit::Failure;
@@ -16,7 +15,7 @@ pub enum SecretsVerb {
     /// The live secrets of a connection: their ids, not themselves
     #[command(after_help = "Example:\n  storybus secrets list c4fq0w9")]
     List {
-        /// The id of the producer, the consumer or the operator
+        /// The producer, the consumer or the operator, by id or by name
         connection: String,
     },
     /// Make a second secret; it is shown once
@@ -29,7 +28,7 @@ Example:
   storybus secrets delete c4fq0w9 s8d1k2x"
     )]
     Create {
-        /// The id of the producer, the consumer or the operator
+        /// The producer, the consumer or the operator, by id or by name
         connection: String,
         #[command(flatten)]
         secret: SecretFile,
@@ -39,7 +38,7 @@ Example:
         after_help = "To shut a client out at once, disable it.\n\nExample:\n  storybus secrets delete c4fq0w9 s8d1k2x --yes"
     )]
     Delete {
-        /// The id of the producer, the consumer or the operator
+        /// The producer, the consumer or the operator, by id or by name
         connection: String,
         /// The secret's id
         secret_id: String,
@@ -53,7 +52,7 @@ pub(super) fn run(noun: &Noun<SecretsVerb>) -> Result<(), Failure> {
     let (mut api, json) = (Api::new(&noun.common)?, noun.common.json);
     match &noun.verb {
         SecretsVerb::List { connection } => {
-            let found = connection_of(&mut api, connection)?;
+            let found = api.connection(connection)?;
             let all = api.get(&format!("{}/secrets", found.path))?;
             if json {
                 return out::document(&all);
@@ -74,7 +73,7 @@ pub(super) fn run(noun: &Noun<SecretsVerb>) -> Result<(), Failure> {
         SecretsVerb::Create { connection, secret } => {
             let file = secret.secret_file.as_deref();
             secret::check(file)?;
-            let found = connection_of(&mut api, connection)?;
+            let found = api.connection(connection)?;
             let look = format!(
                 "storybus secrets list {0}. One that was made and nobody has seen: storybus secrets delete {0} SECRET_ID",
                 found.id
@@ -93,7 +92,7 @@ pub(super) fn run(noun: &Noun<SecretsVerb>) -> Result<(), Failure> {
             secret_id,
             yes,
         } => {
-            let found = connection_of(&mut api, connection)?;
+            let found = api.connection(connection)?;
             out::confirm(
                 &format!("Delete the secret {secret_id} of {}", found.told()),
                 yes.yes,
@@ -107,14 +106,4 @@ pub(super) fn run(noun: &Noun<SecretsVerb>) -> Result<(), Failure> {
             )
         }
     }
-}
-
-/// The connection of an id, whose first letter says what it is.
-fn connection_of(api: &mut Api, id: &str) -> Result<Found, Failure> {
-    let Some(kind) = Kind::of_connection(id) else {
-        return Err(Failure::unusable(format!(
-            "{id:?} is no id of a connection: p… is a producer, c… a consumer, o… an operator"
-        )));
-    };
-    api.named(kind, id)
 }

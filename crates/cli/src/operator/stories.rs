@@ -2,9 +2,10 @@
 
 use clap::Subcommand;
 
-use super::api::{Api, ListKind, segment};
+use super::api::{Api, segment};
 use super::connections::more;
 use super::flags::{Noun, Paging};
+use super::lists::ListKind;
 use super::out::{self, Cell, Table};
 use crate::exit::Failure;
 

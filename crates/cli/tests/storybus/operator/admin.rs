@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use super::{done, fails, json, run, text};
+use super::{done, fails, json, text};
 use crate::client::snapshot;
 use crate::verbs::{command, told, with_bus, write};
 
@@ -168,135 +168,6 @@ fn a_connection_made_here_works_and_can_be_shut_out() {
 }
 
 #[test]
-fn a_consumer_is_named_by_id_or_by_a_name_that_only_it_has() {
-    let (home, bus) = with_bus(&["--demo"]);
-    let made = json(
-        &home,
-        &[
-            "consumers",
-            "create",
-            "rundown",
-            "--type",
-            "story.context",
-            "--topic-prefix",
-            "som.",
-            "--source",
-            "demo-ncs",
-            "--max-receives",
-            "3",
-            "--visibility",
-            "20",
-        ],
-    );
-    assert!(!text(&made, "/client_secret").is_empty());
-    let shown = json(&home, &["consumers", "show", "rundown"]);
-    assert_eq!(shown["client_id"], made["client_id"]);
-    assert_eq!(
-        (&shown["max_receives"], &shown["visibility_seconds"]),
-        (&json!(3), &json!(20))
-    );
-    let out = done(
-        &home,
-        &["consumers", "update", "rundown", "--source", "", "--pause"],
-    );
-    assert!(
-        out.contains("sources      all") && out.contains("paused"),
-        "{out}"
-    );
-    let out = done(
-        &home,
-        &[
-            "consumers",
-            "update",
-            "rundown",
-            "--unpause",
-            "--max-receives",
-            "9",
-        ],
-    );
-    assert!(
-        out.contains("active") && out.contains("after 9 receives"),
-        "{out}"
-    );
-    fails(
-        &home,
-        &["consumers", "show", "none such"],
-        3,
-        &[
-            "there is no consumer \"none such\"",
-            "(rundown)",
-            text(&made, "/client_id"),
-        ],
-    );
-    // A name that looks like an id of something else, and one that is longer than any id.
-    done(&home, &["consumers", "create", "checker"]);
-    assert_eq!(json(&home, &["consumers", "show", "checker"])["name"], "checker");
-    done(&home, &["consumers", "create", "rundown"]);
-    fails(
-        &home,
-        &["queue", "rundown"],
-        2,
-        &["2 consumers have the name \"rundown\"", text(&made, "/client_id")],
-    );
-    assert_eq!(json(&home, &["queue", text(&made, "/client_id")])["visible"], 0);
-    // Ids that would lead a path elsewhere.
-    for id in ["../../admin", "a/b", "c?x=1", "c#", "%2e%2e"] {
-        fails(&home, &["consumers", "show", id], 3, &["there is no consumer"]);
-    }
-    drop(bus);
-}
-
-#[test]
-fn which_workspace_is_said_or_plain() {
-    let (home, bus) = with_bus(&[]);
-    let first = json(&home, &["workspaces", "create", "One"]);
-    assert_eq!(json(&home, &["consumers", "list"])["consumers"], json!([]));
-    let second = json(&home, &["workspaces", "create", "Two words"]);
-    fails(
-        &home,
-        &["consumers", "list"],
-        2,
-        &[
-            "which workspace?",
-            "STORYBUS_WORKSPACE",
-            text(&first, "/tenant"),
-            "(Two words)",
-        ],
-    );
-    done(
-        &home,
-        &["consumers", "create", "reader", "--workspace", "Two words"],
-    );
-    let id = text(&second, "/tenant");
-    assert_eq!(
-        json(&home, &["consumers", "list", "-w", id])["consumers"][0]["tenant"],
-        id
-    );
-    let (code, out, _) = told(
-        &command(&home, "consumers")
-            .arg("list")
-            .env("STORYBUS_WORKSPACE", "One")
-            .output()
-            .unwrap(),
-    );
-    assert_eq!((code, out.as_str()), (0, ""));
-    fails(
-        &home,
-        &["consumers", "list", "-w", "Three"],
-        3,
-        &["there is no workspace \"Three\"", "(One)"],
-    );
-    // An overview is of all of them, and its hints name the workspace.
-    done(&home, &["consumers", "update", "reader", "--pause", "-w", id]);
-    let out = done(&home, &["status"]);
-    assert!(
-        out.contains("Two words") && out.contains("--unpause ") && out.contains(&format!(" -w {id}\n")),
-        "{out}"
-    );
-    drop(bus);
-}
-
-#[test]
 fn secrets_are_rotated() {
     let (home, bus) = with_bus(&["--demo"]);
     let consumer = bus.text("/consumer/client_id");
@@ -306,8 +177,26 @@ fn secrets_are_rotated() {
     let file = file.to_str().unwrap();
     let made = json(&home, &["secrets", "create", consumer, "--secret-file", file]);
     assert!(made.get("client_secret").is_none(), "{made}");
-    let out = done(&home, &["secrets", "list", consumer]);
+    let out = done(&home, &["secrets", "list", "demo consumer"]);
     assert_eq!(out.lines().count(), 3, "{out}");
+    done(
+        &home,
+        &[
+            "producers",
+            "create",
+            "demo consumer",
+            "--system-id",
+            "x",
+            "--type",
+            "*",
+        ],
+    );
+    fails(
+        &home,
+        &["secrets", "list", "demo consumer"],
+        2,
+        &["2 connections have the name"],
+    );
     fails(
         &home,
         &["secrets", "create", consumer],
@@ -325,7 +214,12 @@ fn secrets_are_rotated() {
         3,
         &["secret.not_found"],
     );
-    fails(&home, &["secrets", "list", "xyz"], 2, &["p… is a producer"]);
+    fails(
+        &home,
+        &["secrets", "list", "xyz"],
+        3,
+        &["no producer, consumer or operator \"xyz\""],
+    );
 }
 
 #[test]
@@ -348,25 +242,6 @@ fn operators_come_and_go_but_the_last() {
 }
 
 #[test]
-fn lists_are_gathered_from_their_pages() {
-    let (home, bus) = with_bus(&[]);
-    let mut operator = bus.log_in(&bus.credentials, "operator");
-    for n in 0..120 {
-        let body = json!({ "name": format!("w{n}") });
-        assert_eq!(operator.post("/v1/admin/tenants", &body).status, 201);
-    }
-    let (_, out, err) = run(&home, &["workspaces", "list"]);
-    assert_eq!(out.lines().count(), 101);
-    assert!(err.contains("there is more"), "{err}");
-    let cut = json(&home, &["workspaces", "list", "--limit", "7"]);
-    assert_eq!(cut["tenants"].as_array().unwrap().len(), 7);
-    assert!(cut["next"].is_string());
-    let all = json(&home, &["workspaces", "list", "--all"]);
-    assert_eq!(all["tenants"].as_array().unwrap().len(), 120);
-    assert!(all.get("next").is_none());
-}
-
-#[test]
 fn nothing_is_destroyed_unasked() {
     let (home, bus) = with_bus(&["--demo"]);
     let (producer, consumer) = (bus.text("/producer/client_id"), bus.text("/consumer/client_id"));
@@ -385,52 +260,5 @@ fn nothing_is_destroyed_unasked() {
             .unwrap()
             .len(),
         1
-    );
-}
-
-#[test]
-fn who_is_no_operator_is_told_so() {
-    let (home, bus) = with_bus(&["--demo"]);
-    std::fs::write(home.path("s"), bus.text("/producer/client_secret")).unwrap();
-    let path = home.path("s");
-    let producer = bus.text("/producer/client_id");
-    fails(
-        &home,
-        &[
-            "consumers",
-            "list",
-            "--client-id",
-            producer,
-            "--client-secret-file",
-            path.to_str().unwrap(),
-        ],
-        3,
-        &[
-            "operator.not_registered",
-            "is no operator",
-            "docs/errors/operator.not_registered.md",
-        ],
-    );
-    fails(
-        &home,
-        &["consumers", "list", "--client-id", "onobody"],
-        2,
-        &["the secret of onobody is missing"],
-    );
-    let url = format!("http://{}/nowhere", bus.address());
-    fails(
-        &home,
-        &["consumers", "list", "--url", &url],
-        3,
-        &["is the URL right?"],
-    );
-    let other = crate::bus::Home::new();
-    fails(&other, &["consumers", "list"], 2, &["there is no ", "kept.json"]);
-    drop(bus);
-    fails(
-        &home,
-        &["consumers", "list", "--patience", "0"],
-        4,
-        &["gave up", "is the bus running?"],
     );
 }

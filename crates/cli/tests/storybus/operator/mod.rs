@@ -2,6 +2,7 @@
 
 mod admin;
 mod help;
+mod names;
 mod night;
 mod output;
 mod profiles;

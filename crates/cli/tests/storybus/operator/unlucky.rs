@@ -1,9 +1,14 @@
 //! Lost answers, jobs that fail, and what a bus tells that nobody should obey.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use super::scripted::{Script, Turn, refusal};
+use super::terminal::on_terminal;
 use super::{done, fails, json, run};
+use crate::verbs::command;
 
 fn job(state: &str, more: &Value) -> Turn {
     let mut job = json!({"job_id": "j1", "kind": "redrive", "tenant": "w1", "consumer": "c1", "state": state, "moved": 2,
@@ -282,6 +287,51 @@ fn one_message_and_one_story_are_shown_on_their_way() {
     assert!(
         out.contains("400") && out.contains("envelope.required,envelope.type"),
         "{out}"
+    );
+}
+
+#[test]
+fn activity_is_followed_as_it_comes_and_each_entry_told_once() {
+    let entry = |n: u32, rule: &str| json!({"time": format!("2026-09-11T10:00:0{n}.000Z"), "status": 409, "producer_id": "p1", "message_id": format!("m{n}"), "rule": rule});
+    let page = |entries: &[&Value]| Turn::from(json!({ "activity": entries }));
+    let (one, two, three) = (entry(1, "a.b"), entry(2, "c.d"), entry(3, "a.b"));
+    let script = Script::new(&[
+        (
+            "GET /v1/admin/tenants/w1/activity?limit=100",
+            &[page(&[&one]), page(&[&three, &two, &one])],
+        ),
+        (
+            "GET /v1/admin/tenants/w1/activity?limit=100&rule=a.b",
+            &[page(&[&one])],
+        ),
+    ]);
+    let mut child = command(&script.home, "activity")
+        .args(["--follow", "--json", "--rule", "a.b"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for expected in [&one, &three] {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(&line, expected);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_terminal_sees_a_bar_until_the_job_is_over() {
+    let seen = "GET /v1/admin/tenants/w1/jobs/j1";
+    let turns = [
+        job("queued", &json!({"progress": 0})),
+        job("running", &json!({})),
+        job("done", &json!({"progress": 1})),
+    ];
+    let script = Script::new(&[(seen, &turns)]);
+    let (code, shown) = on_terminal(command(&script.home, "jobs").args(["wait", "j1"]), "");
+    assert!(
+        code == 0 && shown.contains("j1 running [") && shown.contains("2 moved") && shown.contains("done"),
+        "{shown:?}"
     );
 }
 
