@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::client::{PublishArgs, PullArgs};
+use crate::data::{BackupArgs, CheckArgs, RestoreArgs};
 use crate::exit;
 use crate::logging::LogArgs;
 use crate::operator::Verb;
@@ -28,6 +29,12 @@ pub enum Command {
     Publish(PublishArgs),
     /// Receive messages, print them and acknowledge them
     Pull(PullArgs),
+    /// Copy the data directory of a bus that runs
+    Backup(BackupArgs),
+    /// Make a data directory from a backup
+    Restore(RestoreArgs),
+    /// Look whether everything in a data directory fits together
+    Check(CheckArgs),
     /// The operator's verbs.
     #[command(flatten)]
     Operator(Verb),
@@ -35,7 +42,7 @@ pub enum Command {
 
 /// The verbs in the order of `--help`, by what somebody wants. What stands in none comes last.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("The bus", &["serve"]),
+    ("The bus", &["serve", "backup", "restore", "check"]),
     ("Messages", &["publish", "pull"]),
     (
         "When something stands still",

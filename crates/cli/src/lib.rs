@@ -3,11 +3,13 @@
 //! - [`serve`]: the bus: the ports of the process ([`ports`]) and of the store behind the routes of `/v1`, behind the
 //!   [`server`].
 //! - [`client`]: `publish` and `pull`.
+//! - [`data`]: the data directory: `backup`, `restore`, `check`.
 //! - [`operator`]: the operator's verbs.
 //! - [`args`], [`exit`], [`logging`]: what a command line tool needs.
 
 pub mod args;
 pub mod client;
+pub mod data;
 pub mod exit;
 pub mod logging;
 pub mod metrics;
@@ -27,6 +29,9 @@ pub fn run() -> Result<u8, Failure> {
         Command::Serve(args) => serve::run(&args),
         Command::Publish(args) => client::publish(&args),
         Command::Pull(args) => client::pull(args),
+        Command::Backup(args) => data::backup(&args),
+        Command::Restore(args) => data::restore(&args),
+        Command::Check(args) => data::check(&args),
         Command::Operator(verb) => operator::run(&verb),
     }
 }

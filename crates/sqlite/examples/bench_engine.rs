@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rusqlite::Connection as Database;
 use storybus_core::domain::delivery::QueueKey;
-use storybus_core::domain::message::{Claim, Publication};
+use storybus_core::domain::message::{About, Claim, Publication};
 use storybus_core::domain::record::{
     ContentHash, RECORD_LIFETIME, Record, RecordKey, RecordState, StoryKey, Token,
 };
@@ -165,6 +165,7 @@ impl Bench {
             story: new.record.story,
             body: self.body.clone(),
             attributes: letter.attributes,
+            about: About::default(),
             claim: Claim {
                 attempt,
                 until: now.plus(window),

@@ -4,6 +4,9 @@
 //! that is copied to its end starts over. So once the WAL is long, the thread goes on until little is left, and the writer
 //! copies that little between two batches: its next write starts the WAL over, in space the file already has (an overwritten
 //! file is also faster to sync than a growing one).
+//!
+//! What a reader still sees cannot be copied over: while a backup reads, the WAL grows, and looking for more to copy is work in
+//! vain, which the writer must not do at all.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -41,6 +44,9 @@ impl Default for CheckpointLimits {
 /// How long the thread waits after a checkpoint that failed (there is no room, most likely).
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// How long it waits when a reader is in the way.
+const BEHIND_A_READER: Duration = Duration::from_millis(100);
+
 /// What the writer and the checkpointing thread tell each other.
 pub(crate) struct Checkpoints {
     limits: CheckpointLimits,
@@ -49,6 +55,8 @@ pub(crate) struct Checkpoints {
     copied: AtomicU32,
     /// The rest is the writer's.
     finish: AtomicBool,
+    /// A reader is in the way.
+    pinned: AtomicBool,
     /// Held while the thread copies and syncs.
     copying: Mutex<()>,
     stop: Mutex<bool>,
@@ -63,6 +71,7 @@ impl Checkpoints {
             frames: AtomicU32::new(0),
             copied: AtomicU32::new(0),
             finish: AtomicBool::new(false),
+            pinned: AtomicBool::new(false),
             copying: Mutex::new(()),
             stop: Mutex::new(false),
             changed: Condvar::new(),
@@ -86,7 +95,7 @@ impl Checkpoints {
     pub(crate) fn finish(&self, connection: &Connection) {
         let too_long =
             self.frames.load(Ordering::Acquire) >= self.limits.bound.saturating_mul(2) && self.left() > 0;
-        if too_long || self.finish.load(Ordering::Acquire) {
+        if (too_long && !self.pinned.load(Ordering::Acquire)) || self.finish.load(Ordering::Acquire) {
             let copying = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = self.checkpoint(connection) {
                 tracing::debug!(%error, "checkpoint failed");
@@ -110,13 +119,17 @@ impl Checkpoints {
                     return;
                 }
             }
+            let before = self.copied.load(Ordering::Acquire);
             let copied = {
                 let _copying = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
                 // SQLite syncs the database only when it has copied all of the WAL. That will be the writer, and so that it has
                 // little to wait for, what was copied so far is synced here.
                 self.checkpoint(connection).map(|()| fdatasync(database))
             };
+            let pinned = copied.is_ok() && self.copied.load(Ordering::Acquire) == before;
+            self.pinned.store(pinned, Ordering::Release);
             match copied {
+                Ok(Ok(())) if pinned => self.rest(BEHIND_A_READER),
                 Ok(Ok(())) if self.long() && self.left() <= tail => {
                     tail = self.limits.tail;
                     self.finish.store(true, Ordering::Release);
@@ -130,14 +143,16 @@ impl Checkpoints {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "checkpoint failed");
-                    let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-                    drop(
-                        self.changed
-                            .wait_timeout_while(stop, AFTER_FAILURE, |stop| !*stop),
-                    );
+                    self.rest(AFTER_FAILURE);
                 }
             }
         }
+    }
+
+    /// Waits, unless the end comes.
+    fn rest(&self, span: Duration) {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_timeout_while(stop, span, |stop| !*stop));
     }
 
     /// Ends the thread.

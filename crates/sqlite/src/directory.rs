@@ -10,7 +10,9 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::OpenError;
 
-const DATABASE: &str = "bus.db";
+pub(crate) const DATABASE: &str = "bus.db";
+/// What a backup that is being put back has instead.
+pub(crate) const PART: &str = "bus.db.part";
 
 /// A directory that this process alone works in, until the value is dropped.
 ///
@@ -115,7 +117,7 @@ fn left_behind(path: &Path, traces: &[&str]) -> io::Result<Option<String>> {
     if size(&wal_path(&path.join(DATABASE)))? > 0 {
         return Ok(Some(format!("{DATABASE}-wal")));
     }
-    for trace in traces {
+    for trace in [PART].iter().chain(traces) {
         if path.join(trace).try_exists()? {
             return Ok(Some((*trace).to_owned()));
         }

@@ -18,7 +18,7 @@
 //!   page of a commit that the WAL could lose. *A WAL starts over* at its first byte only when all of it is copied and the
 //!   database is synced, and its new header, with new salts, is synced before its frames follow. What a sync of the old WAL
 //!   had covered is then in the database; a commit to the new one needs a sync of the same file, the same inode all the time:
-//!   SQLite truncates or unlinks it only when the last connection closes.
+//!   SQLite unlinks it only when the last connection closes, and truncates it only behind what the new WAL has.
 //! - *A WAL that was left behind* by a killed process may hold commits that were never synced. Opening commits too, so the
 //!   first barrier syncs the file, and whatever it held.
 //! - *A sync fails*: the kernel marks the pages clean and forgets them, so that a second sync would report a success that

@@ -30,6 +30,17 @@ pub enum OpenError {
         /// The last version known.
         known: i64,
     },
+    /// It has an earlier release's format, which is only read as it is.
+    #[error("its format {found} is older than this program's, {known}: start the bus once with this program")]
+    OlderVersion {
+        /// The version found.
+        found: i64,
+        /// The version wanted.
+        known: i64,
+    },
+    /// There is no database in it.
+    #[error("there is no bus.db in it, or an empty one")]
+    NoDatabase,
     /// The database in it belongs to another program.
     #[error("bus.db is not a storybus database")]
     NotStorybus,

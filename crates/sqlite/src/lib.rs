@@ -10,6 +10,8 @@
 
 mod activity;
 mod audit;
+mod backup;
+mod check;
 mod checkpoint;
 mod connections;
 mod dead_letters;
@@ -35,6 +37,8 @@ mod writer;
 
 pub use activity::SqliteActivityLog;
 pub use audit::SqliteAuditLog;
+pub use backup::{BackupError, Copied, backup, restore};
+pub use check::{Checked, Finding, check};
 pub use checkpoint::CheckpointLimits;
 pub use connections::SqliteConnections;
 pub use dead_letters::SqliteDeadLetters;

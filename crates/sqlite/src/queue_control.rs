@@ -37,10 +37,8 @@ impl QueueControl for SqliteQueueControl {
         mark: &str,
         messages: &[Redelivery],
     ) -> Result<Redelivered, StoreError> {
-        let Some(queue) = self.inner.registry().queue(key) else {
-            return Ok(Redelivered::NoQueue);
-        };
-        let redeliver = redeliver::Redeliver::new(queue.id(), key, turn, mark, messages)?;
+        let queue = self.inner.registry().queue(key).map(|queue| queue.id());
+        let redeliver = redeliver::Redeliver::new(queue, key, turn, mark, messages)?;
         self.inner.writer().call(move |tx| redeliver.run(tx)).await
     }
 

@@ -1,7 +1,7 @@
 //! The consumers' queues.
 
 mod enqueue;
-mod group;
+pub(crate) mod group;
 mod handle;
 pub(crate) mod purge;
 mod receive;

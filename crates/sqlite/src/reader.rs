@@ -20,6 +20,11 @@ const MAX_BATCH: usize = 64;
 pub(crate) struct View<'a>(&'a Connection);
 
 impl<'a> View<'a> {
+    /// Of a connection that is in a transaction.
+    pub(crate) fn new(connection: &'a Connection) -> Self {
+        Self(connection)
+    }
+
     pub(crate) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>, Failure> {
         Ok(self.0.prepare_cached(sql)?)
     }

@@ -22,6 +22,27 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     migrate_to(connection, MIGRATIONS)
 }
 
+/// The version that this program works with.
+pub(crate) fn known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// The version of a database that is only read: up to the one that this program works with.
+pub(crate) fn version(connection: &Connection) -> Result<i64, OpenError> {
+    let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if application != APPLICATION_ID {
+        return Err(OpenError::NotStorybus);
+    }
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > known() {
+        return Err(OpenError::NewerVersion {
+            found,
+            known: known(),
+        });
+    }
+    Ok(found)
+}
+
 fn migrate_to(connection: &mut Connection, migrations: &[&str]) -> Result<(), OpenError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;

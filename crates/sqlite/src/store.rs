@@ -36,6 +36,8 @@ const WRITER_CACHE: i64 = 16 * 1024;
 const READER_CACHE: i64 = 4 * 1024;
 const HISTORY_CACHE: i64 = 8 * 1024;
 const CHECKPOINTER_CACHE: i64 = 1024;
+/// When the WAL starts over, its file keeps so many bytes, to be overwritten: as many as it usually gets.
+const WAL_BYTES: i64 = 128 * 1024 * 1024;
 /// Statements kept prepared on a connection: more than there are.
 const STATEMENTS: usize = 128;
 
@@ -135,6 +137,8 @@ impl Store {
         let mut connection = connect(&database, WRITER_CACHE)?;
         // checkpoints are another thread's: see `checkpoint`
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        // what a long reader made it grow by is given back
+        connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES, |_| Ok(()))?;
         if let Some(pages) = options.max_pages {
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
         }

@@ -193,13 +193,7 @@ fn jobs_survive_any_death() {
         .post(&format!("{consumers}/{demo}/redrives"), &json!({}));
     assert_eq!(asked.status, 202, "{asked:?}");
     let job = lives.through(&asked.body, size.kills);
-    let counts = |job: &Value| {
-        (
-            job["state"].clone(),
-            job["moved"].clone(),
-            job["scanned"].clone(),
-        )
-    };
+    let counts = |job: &Value| (job["state"].clone(), job["moved"].clone(), job["scanned"].clone());
     assert_eq!(counts(&job), (json!("done"), json!(total), json!(total)), "{job}");
     let queue = lives
         .client("operator")
@@ -209,7 +203,11 @@ fn jobs_survive_any_death() {
     let taken = take_all(&mut lives.client("consumer"), &pull, "ack");
     let mark = format!("redrive:{}", job["job_id"].as_str().unwrap());
     check(&taken, &sent, &mark, "redrive");
-    assert_eq!(taken.len() as u64, total + size.kills, "what came live is there too");
+    assert_eq!(
+        taken.len() as u64,
+        total + size.kills,
+        "what came live is there too"
+    );
 
     // A replay of everything to a consumer that was not there when it was published.
     let mut operator = lives.client("operator");
@@ -224,7 +222,11 @@ fn jobs_survive_any_death() {
         }),
     );
     assert_eq!(asked.status, 202, "{asked:?}");
-    let chosen: BTreeMap<_, _> = sent.iter().take(100).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let chosen: BTreeMap<_, _> = sent
+        .iter()
+        .take(100)
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
     let expected: u64 = chosen.values().map(|ids| ids.len() as u64).sum();
     let job = lives.through(&asked.body, size.kills);
     assert_eq!(

@@ -11,17 +11,17 @@ use crate::error::Failure;
 use crate::rows::{self, Rows as _};
 use crate::writer::{Change, Tx};
 
-pub(super) type Group = [u8; 16];
+pub(crate) type Group = [u8; 16];
 
 /// Row states, as in the schema.
 pub(super) const WAITING: i64 = 0;
-pub(super) const READY: i64 = 1;
-pub(super) const HIDDEN: i64 = 2;
+pub(crate) const READY: i64 = 1;
+pub(crate) const HIDDEN: i64 = 2;
 pub(super) const ACKNOWLEDGED: i64 = 3;
 pub(super) const REJECTED: i64 = 4;
 
 /// A receive takes at most so many of a group, so what is hidden of it is among its first so many.
-const MOST_HIDDEN: i64 = 10;
+pub(crate) const MOST_HIDDEN: i64 = 10;
 
 /// Makes the first of a group ready unless something of the group is hidden.
 pub(super) fn make_ready(tx: &mut Tx<'_>, queue: i64, group: &Group) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ struct Source {
 
 /// What one call of a job puts in.
 pub(crate) struct Redeliver {
-    queue: i64,
+    queue: Option<i64>,
     workspace: WorkspaceId,
     turn: Turn,
     mark: String,
@@ -39,7 +39,7 @@ pub(crate) struct Redeliver {
 
 impl Redeliver {
     pub(crate) fn new(
-        queue: i64,
+        queue: Option<i64>,
         key: &QueueKey,
         turn: &Turn,
         mark: &str,
@@ -66,19 +66,19 @@ impl Redeliver {
     }
 
     pub(crate) fn run(&self, tx: &mut Tx<'_>) -> Result<Redelivered, Failure> {
-        // the registry is as of the last commit
-        let open = "SELECT 1 FROM queue WHERE id = ?1 AND NOT closed";
-        if tx.find(open, [self.queue], |_| Ok(()))?.is_none() {
-            return Ok(Redelivered::NoQueue);
-        }
         if !jobs::has_turn(tx, &self.turn)? {
             return Ok(Redelivered::Overtaken);
         }
+        // the registry is as of the last commit
+        let open = "SELECT id FROM queue WHERE id = ?1 AND NOT closed";
+        let Some(queue) = tx.find(open, [self.queue], |row| row.get::<_, i64>(0))? else {
+            return Ok(Redelivered::NoQueue);
+        };
         let job = self.turn.job.as_str();
         let through: i64 = tx
             .find(
                 "SELECT through FROM redelivered WHERE job = ?1 AND queue = ?2",
-                (job, self.queue),
+                (job, queue),
                 |row| row.get(0),
             )?
             .unwrap_or(i64::MIN);
@@ -100,13 +100,13 @@ impl Redeliver {
                 group: &source.group,
                 redelivery: Some(&self.mark),
             };
-            enqueue(tx, self.queue, arrival)?;
+            enqueue(tx, queue, arrival)?;
         }
         if last > through {
             tx.execute(
                 "INSERT INTO redelivered (job, queue, through, at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (job, queue) DO UPDATE SET through = excluded.through, at = excluded.at",
-                (job, self.queue, last, tx.now().0),
+                (job, queue, last, tx.now().0),
             )?;
         }
         Ok(Redelivered::Done)

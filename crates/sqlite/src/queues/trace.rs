@@ -83,12 +83,18 @@ fn live(row: &Row<'_>, now: Millis) -> rusqlite::Result<Option<Stop>> {
     let received_at: Option<i64> = row.get(4)?;
     let visible_at: Option<i64> = row.get(5)?;
     let redelivery: Option<String> = row.get(6)?;
-    if state == REJECTED || (state < ACKNOWLEDGED && enqueued_at <= retention_cutoff(now)) {
+    let hidden = visible_at.is_some_and(|at| at > now.0);
+    let gone = match state {
+        REJECTED => true,
+        ACKNOWLEDGED => !hidden,
+        _ => enqueued_at <= retention_cutoff(now),
+    };
+    if gone {
         return Ok(None);
     }
     let (state, at) = match state {
         ACKNOWLEDGED => (TraceState::Acknowledged, None),
-        HIDDEN if visible_at.is_none_or(|at| at > now.0) => (TraceState::InFlight, received_at.map(Millis)),
+        HIDDEN if hidden => (TraceState::InFlight, received_at.map(Millis)),
         HIDDEN => (TraceState::Waiting, visible_at.map(Millis)),
         // when it came back is not kept
         _ => (TraceState::Waiting, (receive_count == 0).then_some(enqueued_at)),

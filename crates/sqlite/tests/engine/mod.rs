@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags};
 use storybus_sqlite::{Store, StoreOptions};
 use storybus_testkit::FakeClock;
+use storybus_testkit::memory::Memory;
 use storybus_testkit::suite::{Engine, Stores, World};
 use tempfile::TempDir;
 
@@ -42,12 +43,12 @@ pub(crate) fn database(directory: &Path) -> Connection {
 
 /// A world on a store that the test has opened itself.
 pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
-    struct Borrowed(Store);
+    struct Borrowed(Store, FakeClock);
 
     #[async_trait]
     impl Engine for Borrowed {
         fn stores(&self) -> Stores {
-            stores(&self.0)
+            stores(&self.0, &self.1)
         }
 
         async fn reopen(&mut self) {
@@ -55,14 +56,21 @@ pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
         }
     }
 
-    World::new(Box::new(Borrowed(store.clone())), clock.clone())
+    World::new(Box::new(Borrowed(store.clone(), clock.clone())), clock.clone())
 }
 
-fn stores(store: &Store) -> Stores {
+fn stores(store: &Store, clock: &FakeClock) -> Stores {
     Stores {
         ledger: Arc::new(store.ledger()),
         topic: Arc::new(store.topic()),
         queues: Arc::new(store.queues()),
+        queue_control: Arc::new(store.queue_control()),
+        dead_letters: Arc::new(store.dead_letters()),
+        // to come
+        archive: Arc::new(Memory::new(Arc::new(clock.clone()))),
+        stories: Arc::new(store.stories()),
+        jobs: Arc::new(store.jobs()),
+        activity: Arc::new(store.activity_log()),
         workspaces: Arc::new(store.workspaces()),
         connections: Arc::new(store.connections()),
         audit: Arc::new(store.audit_log()),
@@ -72,7 +80,7 @@ fn stores(store: &Store) -> Stores {
 #[async_trait]
 impl Engine for SqliteEngine {
     fn stores(&self) -> Stores {
-        stores(&self.store)
+        stores(&self.store, &self.clock)
     }
 
     async fn reopen(&mut self) {

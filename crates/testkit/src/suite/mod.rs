@@ -9,11 +9,17 @@
     reason = "a suite stops at the first surprise, as a test does"
 )]
 
+pub mod activity;
+pub mod archive;
 pub mod audit;
 pub mod connections;
+pub mod dead_letters;
+pub mod jobs;
 pub mod ledger;
+pub mod queue_control;
 pub mod queues;
 pub mod sample;
+pub mod stories;
 pub mod topic;
 pub mod workspaces;
 mod world;
@@ -165,6 +171,24 @@ macro_rules! behaviours {
 }
 pub(crate) use behaviours;
 
+/// Lists a module's behaviours twice: as they are, and in a world that compacts whatever was published.
+macro_rules! behaviours_both_ways {
+    ($($name:ident $(needs $($need:ident)+)?),* $(,)?) => {
+        $crate::suite::behaviours![$($name $(needs $($need)+)?),*];
+
+        /// The same behaviours, over an engine that has compacted what it stored.
+        pub const COMPACTED: &[$crate::suite::Behaviour] = &[$($crate::suite::Behaviour {
+            name: concat!(module_path!(), "::compacted::", stringify!($name)),
+            needs: &[$($($crate::suite::Ability::$need),+)?],
+            run: |world| {
+                world.set_compacting();
+                Box::pin($name(world))
+            },
+        }),*];
+    };
+}
+pub(crate) use behaviours_both_ways;
+
 /// The suites: one a port, or several where a port has much to promise.
 pub const SUITES: &[&[Behaviour]] = &[
     ledger::records::ALL,
@@ -186,6 +210,28 @@ pub const SUITES: &[&[Behaviour]] = &[
     connections::operators::ALL,
     connections::consumers::ALL,
     audit::ALL,
+    dead_letters::list::ALL,
+    dead_letters::take::ALL,
+    dead_letters::keeping::ALL,
+    queue_control::redeliver::ALL,
+    queue_control::repeated::ALL,
+    queue_control::purge::ALL,
+    queue_control::trace::ALL,
+    jobs::ALL,
+    stories::ALL,
+    activity::ALL,
+    archive::order::ALL,
+    archive::parts::ALL,
+    archive::selection::ALL,
+    archive::heads::ALL,
+    archive::keeping::ALL,
+    archive::many::ALL,
+    archive::order::COMPACTED,
+    archive::parts::COMPACTED,
+    archive::selection::COMPACTED,
+    archive::heads::COMPACTED,
+    archive::keeping::COMPACTED,
+    archive::many::COMPACTED,
 ];
 
 /// What an exercise came to.
@@ -309,7 +355,30 @@ mod tests {
             include_str!("connections/operators.rs"),
             include_str!("connections/consumers.rs"),
             include_str!("audit.rs"),
+            include_str!("dead_letters/list.rs"),
+            include_str!("dead_letters/take.rs"),
+            include_str!("dead_letters/keeping.rs"),
+            include_str!("queue_control/redeliver.rs"),
+            include_str!("queue_control/repeated.rs"),
+            include_str!("queue_control/purge.rs"),
+            include_str!("queue_control/trace.rs"),
+            include_str!("jobs.rs"),
+            include_str!("stories.rs"),
+            include_str!("activity.rs"),
+            include_str!("archive/order.rs"),
+            include_str!("archive/parts.rs"),
+            include_str!("archive/selection.rs"),
+            include_str!("archive/heads.rs"),
+            include_str!("archive/keeping.rs"),
+            include_str!("archive/many.rs"),
+            include_str!("archive/order.rs"),
+            include_str!("archive/parts.rs"),
+            include_str!("archive/selection.rs"),
+            include_str!("archive/heads.rs"),
+            include_str!("archive/keeping.rs"),
+            include_str!("archive/many.rs"),
         ];
+        assert_eq!(sources.len(), SUITES.len());
         for (source, suite) in sources.iter().zip(SUITES) {
             let written: Vec<&str> = source
                 .lines()

@@ -2,8 +2,11 @@
 
 use bytes::Bytes;
 use storybus_core::domain::connection::{Connection, Consumer, Producer, Role, Secret, Workspace};
+use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::filter::{Filter, TypePattern};
+use storybus_core::domain::job::{Job, JobState, Work};
 use storybus_core::domain::message::{About, Attributes};
+use storybus_core::domain::record::story_digest;
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::audit::AuditEntry;
 use storybus_json::Document;
@@ -126,6 +129,46 @@ pub struct Letter {
 }
 
 impl Letter {
+    /// The same about a story.
+    #[must_use]
+    pub fn about(self, story_id: &str) -> Self {
+        let about = About {
+            story: Some(story_digest(story_id)),
+            story_id: Some(story_id.to_owned()),
+            sequence_number: None,
+        };
+        Self { about, ..self }
+    }
+
+    /// The same of another type.
+    #[must_use]
+    pub fn of_type(mut self, message_type: &str) -> Self {
+        message_type.clone_into(&mut self.attributes.message_type);
+        self.attributes.family = None;
+        self
+    }
+
+    /// The same with a body of so many bytes, different from any other's.
+    #[must_use]
+    pub fn of_size(self, size: usize) -> Self {
+        let seed = self.message_id.as_bytes()[12..]
+            .iter()
+            .fold(7_u32, |seed, b| seed.wrapping_mul(31).wrapping_add(u32::from(*b)));
+        let mut state = seed | 1;
+        let body: Vec<u8> = (0..size)
+            .map(|_| {
+                // xorshift: so that no two bodies, and no two parts of one, are alike
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                b' ' + u8::try_from(state % 95).unwrap()
+            })
+            .collect();
+        Self {
+            body: Bytes::from(body),
+            ..self
+        }
+    }
     /// Message `n` of order group `group`.
     #[must_use]
     pub fn new(n: u64, group: u64) -> Self {
@@ -148,3 +191,46 @@ impl Letter {
         }
     }
 }
+
+/// A redrive of everything into a queue, just made.
+#[must_use]
+pub fn job(id: &str, queue: &QueueKey, now: Millis) -> Job {
+    Job {
+        id: id.parse().unwrap(),
+        workspace: queue.workspace.clone(),
+        consumer: queue.consumer.clone(),
+        work: Work::Redrive { message_ids: None },
+        created_by: "o1".to_owned(),
+        created_at: now,
+        started_at: None,
+        finished_at: None,
+        state: JobState::Queued,
+        error: None,
+        cancel_requested: false,
+        scanned: 0,
+        moved: 0,
+        total: None,
+        position: None,
+        position_at: None,
+        steps: 0,
+        unremoved: Vec::new(),
+        exhausted: false,
+        unmet: Vec::new(),
+        version: 1,
+    }
+}
+
+/// Texts that no engine gives as a position.
+pub const FOREIGN_POSITIONS: &[&str] = &[
+    "",
+    " ",
+    "x",
+    "-1",
+    "+1",
+    "1 ",
+    "01",
+    "1~2",
+    "é",
+    "1; DROP TABLE message",
+    "99999999999999999999999999",
+];

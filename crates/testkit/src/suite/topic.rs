@@ -9,7 +9,6 @@ use storybus_core::domain::message::MAX_BODY;
 use storybus_core::domain::record::RECORD_LIFETIME;
 use storybus_core::ports::ledger::{Marking, Recorded, Removal};
 use storybus_core::ports::topic::PublishError;
-use storybus_protocol::id::WorkspaceId;
 
 use super::sample::{self, Letter};
 use super::world::{WINDOW, World, numbers};
@@ -239,38 +238,16 @@ pub async fn a_deleted_consumer_gets_nothing(world: &mut World) {
     assert_eq!(numbers(&world.drain(&one).await), [1]);
 }
 
-/// Publishes a letter once more, by a right of its own, as a retry past the window does.
-async fn republish(world: &World, workspace: &WorkspaceId, letter: &Letter) {
-    let new = world.record_of(workspace, letter);
-    let attempt = match world.ledger().record(&new).await.unwrap() {
-        Recorded::Done => new.record.attempt,
-        Recorded::Known(known) => known.attempt,
-        Recorded::StoryMoved => unreachable!("an event has no story"),
-    };
-    world
-        .publish(&world.publication(workspace, letter, attempt))
-        .await
-        .unwrap();
-    let removal = Removal {
-        key: new.key,
-        attempt,
-        story: None,
-        now: world.now(),
-        window: WINDOW,
-    };
-    world.ledger().remove(&removal).await.unwrap();
-}
-
 /// A message id is published again only 5 minutes after it was; until then it is confirmed and dropped.
 pub async fn a_message_id_is_dropped_for_five_minutes(world: &mut World) {
     let queue = world.queue().await;
     let letter = Letter::new(1, 1);
-    republish(world, &queue.workspace, &letter).await;
+    world.publish_anew(&queue.workspace, &letter).await;
     world.clock.advance(Duration::from_secs(299));
-    republish(world, &queue.workspace, &letter).await;
+    world.publish_anew(&queue.workspace, &letter).await;
     assert_eq!(numbers(&world.drain(&queue).await), [1]);
     world.clock.advance(Duration::from_secs(2));
-    republish(world, &queue.workspace, &letter).await;
+    world.publish_anew(&queue.workspace, &letter).await;
     assert_eq!(numbers(&world.drain(&queue).await), [1], "once more");
 }
 
@@ -279,7 +256,7 @@ pub async fn a_dropped_message_does_not_prolong_its_time(world: &mut World) {
     let queue = world.queue().await;
     let letter = Letter::new(1, 1);
     for _ in 0..3 {
-        republish(world, &queue.workspace, &letter).await;
+        world.publish_anew(&queue.workspace, &letter).await;
         world.clock.advance(Duration::from_secs(151));
     }
     assert_eq!(
@@ -293,9 +270,9 @@ pub async fn a_dropped_message_does_not_prolong_its_time(world: &mut World) {
 pub async fn an_acknowledged_message_is_still_dropped(world: &mut World) {
     let queue = world.queue().await;
     let letter = Letter::new(1, 1);
-    republish(world, &queue.workspace, &letter).await;
+    world.publish_anew(&queue.workspace, &letter).await;
     assert_eq!(world.drain(&queue).await.len(), 1);
-    republish(world, &queue.workspace, &letter).await;
+    world.publish_anew(&queue.workspace, &letter).await;
     assert!(world.drain(&queue).await.is_empty());
 }
 
@@ -310,7 +287,7 @@ pub async fn letter_case_does_not_tell_dropped_ids_apart(world: &mut World) {
             message_id: text.parse().unwrap(),
             ..Letter::new(1, 1)
         };
-        republish(world, &queue.workspace, &letter).await;
+        world.publish_anew(&queue.workspace, &letter).await;
     }
     assert_eq!(world.drain(&queue).await.len(), 1);
 }
@@ -321,7 +298,7 @@ pub async fn message_ids_are_dropped_per_workspace(world: &mut World) {
     let workspace = world.workspace("w2").await;
     let two = world.consumer("c2", &workspace, Filter::default()).await;
     for queue in [&one, &two] {
-        republish(world, &queue.workspace, &Letter::new(1, 1)).await;
+        world.publish_anew(&queue.workspace, &Letter::new(1, 1)).await;
         assert_eq!(numbers(&world.drain(queue).await), [1]);
     }
 }
@@ -329,10 +306,10 @@ pub async fn message_ids_are_dropped_per_workspace(world: &mut World) {
 /// An engine that was closed remembers what it published.
 pub async fn dropping_survives_a_reopening(world: &mut World) {
     let queue = world.queue().await;
-    republish(world, &queue.workspace, &Letter::new(1, 1)).await;
+    world.publish_anew(&queue.workspace, &Letter::new(1, 1)).await;
     assert_eq!(world.drain(&queue).await.len(), 1);
     world.reopen().await;
-    republish(world, &queue.workspace, &Letter::new(1, 1)).await;
+    world.publish_anew(&queue.workspace, &Letter::new(1, 1)).await;
     assert!(world.drain(&queue).await.is_empty());
 }
 

@@ -6,18 +6,19 @@ use std::time::Duration;
 use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::filter::Filter;
+use storybus_core::domain::job::Turn;
 use storybus_core::domain::message::{Claim, Publication};
 use storybus_core::domain::record::{ContentHash, RECORD_LIFETIME, Record, RecordKey, RecordState, Token};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::dead_letters::DeadLetterLimits;
-use storybus_core::ports::ledger::{Marking, NewRecord, Recorded, Written};
+use storybus_core::ports::ledger::{Marking, NewRecord, Recorded, Removal, Written};
 use storybus_core::ports::queues::Receive;
 use storybus_core::ports::topic::PublishError;
 use storybus_core::ports::{
     ActivityLog, Archive, AuditLog, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues, Random,
     Stories, Workspaces,
 };
-use storybus_protocol::id::WorkspaceId;
+use storybus_protocol::id::{JobId, MessageId, WorkspaceId};
 
 use super::sample::{self, Letter};
 use super::{Engine, Stores};
@@ -36,6 +37,7 @@ pub struct World {
     engine: Box<dyn Engine>,
     stores: Stores,
     random: SeededRandom,
+    compacting: bool,
 }
 
 impl World {
@@ -48,6 +50,7 @@ impl World {
             engine,
             stores,
             random: SeededRandom::default(),
+            compacting: false,
         }
     }
 
@@ -139,6 +142,18 @@ impl World {
     /// Lets the engine store in its lasting form what it has.
     pub async fn compact(&self) {
         self.engine.compact().await;
+    }
+
+    pub(super) fn set_compacting(&mut self) {
+        self.compacting = true;
+    }
+
+    /// Comes back when what was published is in the archive, and in a world that compacts, compacted.
+    pub async fn file(&self) {
+        self.settle().await;
+        if self.compacting {
+            self.compact().await;
+        }
     }
 
     /// A token that was never used.
@@ -241,6 +256,43 @@ impl World {
         self.send(&queue.workspace, &Letter::new(n, group)).await;
     }
 
+    /// Publishes a letter by a right of its own: a second time when it was published before, as a retry past the window does.
+    pub async fn publish_anew(&self, workspace: &WorkspaceId, letter: &Letter) {
+        let new = self.record_of(workspace, letter);
+        let attempt = match self.ledger().record(&new).await.unwrap() {
+            Recorded::Done => new.record.attempt,
+            Recorded::Known(known) => known.attempt,
+            Recorded::StoryMoved => unreachable!("an event has no story"),
+        };
+        self.publish(&self.publication(workspace, letter, attempt))
+            .await
+            .unwrap();
+        let removal = Removal {
+            key: new.key,
+            attempt,
+            story: None,
+            now: self.now(),
+            window: WINDOW,
+        };
+        self.ledger().remove(&removal).await.unwrap();
+    }
+
+    /// Makes a job that delivers into a queue; whoever works at it has this turn.
+    pub async fn job(&self, queue: &QueueKey, id: &str) -> Turn {
+        let job = sample::job(id, queue, self.now());
+        let audit = sample::audit("job.create", &[id], self.now());
+        assert_eq!(self.jobs().create(&job, &audit).await.unwrap(), Written::Done);
+        job.turn()
+    }
+
+    /// Lets another write the job: a new turn.
+    pub async fn next_turn(&self, job: &JobId) -> Turn {
+        let mut job = self.jobs().get(job).await.unwrap().unwrap();
+        job.version += 1;
+        assert_eq!(self.jobs().update(&job, None).await.unwrap(), Written::Done);
+        job.turn()
+    }
+
     /// Receives up to `max`, without waiting, hidden for the sample visibility.
     pub async fn receive(&self, queue: &QueueKey, max: usize) -> Vec<Delivery> {
         self.receive_as(queue, &receive(max)).await
@@ -324,13 +376,19 @@ pub(super) fn handles(deliveries: &[Delivery]) -> Vec<String> {
         .collect()
 }
 
+/// The number that a message was made from.
+#[must_use]
+pub(super) fn number(message_id: MessageId) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&message_id.as_bytes()[8..]);
+    u64::from_be_bytes(bytes)
+}
+
 /// Which messages these are, by the numbers they were made from.
 #[must_use]
 pub(super) fn numbers(deliveries: &[Delivery]) -> Vec<u64> {
-    let number = |delivery: &Delivery| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&delivery.message_id.as_bytes()[8..]);
-        u64::from_be_bytes(bytes)
-    };
-    deliveries.iter().map(number).collect()
+    deliveries
+        .iter()
+        .map(|delivery| number(delivery.message_id))
+        .collect()
 }

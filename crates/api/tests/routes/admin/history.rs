@@ -70,7 +70,11 @@ fn activity_has_what_was_accepted_and_refused() {
     }
     let other = world.room();
     let none = world.operate("GET", &other.of_tenant("activity"), None).json;
-    assert_eq!(none["activity"], json!([]), "another workspace's activity is shown");
+    assert_eq!(
+        none["activity"],
+        json!([]),
+        "another workspace's activity is shown"
+    );
 }
 
 #[test]
@@ -81,7 +85,10 @@ fn a_message_that_cannot_be_read_is_there_without_its_members() {
     refused.is_refused(400, "message.not_json");
     let all = world.operate("GET", &room.of_tenant("activity"), None).json;
     let entry = &all["activity"][0];
-    assert_eq!((&entry["status"], &entry["rule"]), (&json!(400), &json!("message.not_json")));
+    assert_eq!(
+        (&entry["status"], &entry["rule"]),
+        (&json!(400), &json!("message.not_json"))
+    );
     assert_eq!(entry.get("message_id"), None);
 }
 
@@ -110,14 +117,28 @@ fn a_story_has_its_snapshots_and_what_is_about_it() {
     let story = &stories["stories"][0];
     assert_eq!(stories["stories"].as_array().map(Vec::len), Some(1));
     assert_eq!(
-        (&story["story_id"], &story["head"], &story["sequence_number"], &story["story_type"]),
-        (&json!("story-1"), &sent[2]["message_id"], &json!("3"), &json!("ACTIVE"))
+        (
+            &story["story_id"],
+            &story["head"],
+            &story["sequence_number"],
+            &story["story_type"]
+        ),
+        (
+            &json!("story-1"),
+            &sent[2]["message_id"],
+            &json!("3"),
+            &json!("ACTIVE")
+        )
     );
     let ids: Vec<_> = sent.iter().map(|m| m["message_id"].clone()).collect();
     let (mut shown, mut after) = (Vec::new(), String::new());
     loop {
         let page = world
-            .operate("GET", &room.of_tenant(&format!("stories/story-1?limit=2{after}")), None)
+            .operate(
+                "GET",
+                &room.of_tenant(&format!("stories/story-1?limit=2{after}")),
+                None,
+            )
             .json;
         assert_eq!(page["head"], sent[2]["message_id"]);
         let messages = page["messages"].as_array().expect("a list");
@@ -163,14 +184,22 @@ fn a_messages_way_goes_to_each_consumer() {
                 let states = deliveries
                     .iter()
                     .map(|d| d["state"].as_str().unwrap_or_default().to_owned());
-                (c["name"].as_str().unwrap_or_default().to_owned(), states.collect())
+                (
+                    c["name"].as_str().unwrap_or_default().to_owned(),
+                    states.collect(),
+                )
             })
             .collect();
         states.sort();
         states
     };
     let expected = |state: &[&str]| {
-        [("c", state), ("late", &["not_routed"]), ("picky", &["not_routed"])].map(|(name, states)| {
+        [
+            ("c", state),
+            ("late", &["not_routed"]),
+            ("picky", &["not_routed"]),
+        ]
+        .map(|(name, states)| {
             (
                 name.to_owned(),
                 states.iter().map(|&s| s.to_owned()).collect::<Vec<_>>(),
@@ -198,8 +227,13 @@ fn a_messages_way_goes_to_each_consumer() {
     assert_eq!(states(), expected(&["acknowledged"]));
     world.operate("POST", &room.operated("purge"), None).is_ok();
     assert_eq!(states(), expected(&["gone"]));
-    let unknown = room.of_tenant(&format!("messages/{}", note(9)["message_id"].as_str().unwrap_or_default()));
+    let unknown = room.of_tenant(&format!(
+        "messages/{}",
+        note(9)["message_id"].as_str().unwrap_or_default()
+    ));
     for path in [unknown, room.of_tenant("messages/x")] {
-        world.operate("GET", &path, None).is_refused(404, "message.not_found");
+        world
+            .operate("GET", &path, None)
+            .is_refused(404, "message.not_found");
     }
 }

@@ -36,7 +36,10 @@ fn a_dead_letter_tells_why() {
     let (world, room) = with_dead_letters();
     let answer = world.operate("GET", &room.operated("dead-letters?max=2"), None);
     let page = &answer.is_ok().json;
-    assert_eq!(numbers(page["messages"].as_array().unwrap_or(&Vec::new())), [1, 2]);
+    assert_eq!(
+        numbers(page["messages"].as_array().unwrap_or(&Vec::new())),
+        [1, 2]
+    );
     let first = &page["messages"][0];
     assert_eq!(
         (&first["cause"], &first["reason"], &first["receive_count"]),
@@ -45,7 +48,10 @@ fn a_dead_letter_tells_why() {
     assert_eq!(first["envelope"], note(1));
     let next = page["next"].as_str().expect("more");
     let rest = world.operate("GET", &room.operated(&format!("dead-letters?after={next}")), None);
-    assert_eq!(numbers(rest.is_ok().json["messages"].as_array().unwrap_or(&Vec::new())), [3]);
+    assert_eq!(
+        numbers(rest.is_ok().json["messages"].as_array().unwrap_or(&Vec::new())),
+        [3]
+    );
     assert_eq!(rest.json.get("next"), None);
     world
         .operate("GET", &room.operated("dead-letters?after=x&max=0"), None)
@@ -122,7 +128,11 @@ fn a_replay_takes_a_half_open_range() {
         .send(ask("POST", room.pull("ack")).of(&room.consumer).json(&body))
         .is_ok();
     let job = world.job(&room, "replays", json!({"from": times[1], "to": times[3]}));
-    assert_eq!((&job["kind"], &job["moved"]), (&json!("replay"), &json!(2)), "{job}");
+    assert_eq!(
+        (&job["kind"], &job["moved"]),
+        (&json!("replay"), &json!(2)),
+        "{job}"
+    );
     let got = world.receive(&room, "");
     assert_eq!(numbers(&got), [2, 3]);
     assert_eq!(
@@ -189,7 +199,12 @@ fn bad_ranges_are_refused() {
         "from": past, "to": future, "message_types": ["Bad Type"], "story_ids": [""],
         "correlation_ids": ["x", note(1)["correlation_id"]], "surprise": 1
     }))
-    .is_invalid_at(&["/surprise", "/message_types/0", "/story_ids/0", "/correlation_ids/0"]);
+    .is_invalid_at(&[
+        "/surprise",
+        "/message_types/0",
+        "/story_ids/0",
+        "/correlation_ids/0",
+    ]);
     let redrive = |members: Value| world.operate("POST", &room.operated("redrives"), Some(members));
     redrive(json!({"message_ids": "all"})).is_invalid_at(&["/message_ids"]);
     redrive(json!({"message_ids": []})).is_invalid_at(&["/message_ids"]);
@@ -204,7 +219,11 @@ fn bad_ranges_are_refused() {
 #[test]
 fn jobs_are_listed_and_cancelled() {
     let (world, room) = with_dead_letters();
-    let begin = || world.operate("POST", &room.operated("redrives"), Some(json!({}))).json;
+    let begin = || {
+        world
+            .operate("POST", &room.operated("redrives"), Some(json!({})))
+            .json
+    };
     let first = world.work(&room, &begin());
     world.clock.advance(Duration::from_secs(1));
     let second = begin();
@@ -215,7 +234,11 @@ fn jobs_are_listed_and_cancelled() {
     let cancelled = world.operate("DELETE", &path(&second), None);
     assert_eq!(cancelled.status, 202);
     assert_eq!(cancelled.json["cancel_requested"], true);
-    assert_eq!(world.operate("DELETE", &path(&second), None).status, 202, "once more is no fault");
+    assert_eq!(
+        world.operate("DELETE", &path(&second), None).status,
+        202,
+        "once more is no fault"
+    );
     assert_eq!(world.work(&room, &second)["state"], "cancelled");
     let page = world.operate("GET", &room.of_tenant("jobs?limit=1"), None);
     assert_eq!(page.json["jobs"][0]["job_id"], second["job_id"]);
@@ -232,8 +255,12 @@ fn jobs_are_listed_and_cancelled() {
     }
     let other = world.room();
     let foreign = other.of_tenant(&format!("jobs/{}", first["job_id"].as_str().unwrap_or_default()));
-    world.operate("GET", &foreign, None).is_refused(404, "job.not_found");
-    world.operate("DELETE", &foreign, None).is_refused(404, "job.not_found");
+    world
+        .operate("GET", &foreign, None)
+        .is_refused(404, "job.not_found");
+    world
+        .operate("DELETE", &foreign, None)
+        .is_refused(404, "job.not_found");
 }
 
 #[test]
@@ -256,12 +283,18 @@ fn a_job_on_a_deleted_consumer_fails_and_says_so() {
 fn so_many_jobs_and_no_more() {
     let (world, room) = with_dead_letters();
     for _ in 0..100 {
-        assert_eq!(world.operate("POST", &room.operated("redrives"), None).status, 202);
+        assert_eq!(
+            world.operate("POST", &room.operated("redrives"), None).status,
+            202
+        );
     }
     let refused = world.operate("POST", &room.operated("redrives"), None);
     refused.is_refused(429, "rate.exceeded");
     let other = world.room();
-    assert_eq!(world.operate("POST", &other.operated("redrives"), None).status, 202);
+    assert_eq!(
+        world.operate("POST", &other.operated("redrives"), None).status,
+        202
+    );
 }
 
 #[test]
