@@ -42,6 +42,11 @@ boundaries:
 conformance SOM_DIR:
     .ci/som-conformance {{ SOM_DIR }}
 
+# A bus by its own OpenAPI document: thousands of requests, right and wrong
+schemathesis:
+    cargo build --release -p storybus-cli
+    .ci/schemathesis target/release/storybus
+
 # The rule ids of the wire contract's text against the code's table
 rules CONTRACT:
     .ci/rules {{ CONTRACT }}

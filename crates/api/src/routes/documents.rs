@@ -47,8 +47,8 @@ mod tests {
         "DELETE /admin/tenants/{tenant}/jobs/{job}",
         "GET /admin/tenants/{tenant}/activity",
         "GET /admin/tenants/{tenant}/stories",
-        "GET /admin/tenants/{tenant}/stories/{story_id}",
-        "GET /admin/tenants/{tenant}/messages/{message_id}",
+        "GET /admin/tenants/{tenant}/stories/{story}",
+        "GET /admin/tenants/{tenant}/messages/{message}",
     ];
 
     #[test]

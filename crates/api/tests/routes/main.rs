@@ -5,6 +5,7 @@ mod admin;
 mod documents;
 mod jwks;
 mod messages;
+mod pages;
 mod paths;
 mod pull;
 mod robustness;

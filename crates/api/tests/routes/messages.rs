@@ -314,7 +314,7 @@ fn what_became_of_a_message() {
 }
 
 /// A topic whose answers are lost.
-struct Mute;
+pub(crate) struct Mute;
 
 #[async_trait]
 impl Topic for Mute {

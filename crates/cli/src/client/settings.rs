@@ -16,24 +16,54 @@ const USUAL_FILE: &str = "storybus-data/credentials.json";
 #[command(next_help_heading = "Bus")]
 pub(crate) struct BusArgs {
     /// The bus's base URL, such as http://127.0.0.1:8787/v1/
-    #[arg(long, global = true, value_name = "URL", env = "STORYBUS_URL")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "URL",
+        env = "STORYBUS_URL"
+    )]
     pub url: Option<String>,
     /// The client id
-    #[arg(long, global = true, value_name = "ID", env = "STORYBUS_CLIENT_ID")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "ID",
+        env = "STORYBUS_CLIENT_ID"
+    )]
     pub client_id: Option<String>,
     /// A file that holds the client secret and nothing else; or set STORYBUS_CLIENT_SECRET. A secret is never a flag's value:
     /// other users of the machine could see it
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub client_secret_file: Option<PathBuf>,
     /// A credentials file as `storybus serve` writes it; the other settings go before it
     /// [default: storybus-data/credentials.json, when it is there and neither URL nor client is given]
-    #[arg(long, global = true, value_name = "FILE", env = "STORYBUS_CREDENTIALS")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "FILE",
+        env = "STORYBUS_CREDENTIALS"
+    )]
     pub credentials_file: Option<PathBuf>,
     /// The settings of this name in the file of profiles. It goes before the variables, and flags go before it
-    #[arg(long, global = true, value_name = "NAME", env = "STORYBUS_PROFILE")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "NAME",
+        env = "STORYBUS_PROFILE"
+    )]
     pub profile: Option<String>,
     /// The file of profiles [default: storybus/config.toml in $XDG_CONFIG_HOME or ~/.config]
-    #[arg(long, global = true, value_name = "FILE", env = "STORYBUS_CONFIG")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "FILE",
+        env = "STORYBUS_CONFIG"
+    )]
     pub config: Option<PathBuf>,
 }
 

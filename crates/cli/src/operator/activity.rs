@@ -7,10 +7,11 @@ use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::api::{Api, segment};
+use super::api::{Api, id_in, segment};
 use super::connections::more;
 use super::flags::{Common, Paging};
 use super::lists::ListKind;
+use super::names::Kind;
 use super::out::{self, Cell, Table, Tone};
 use crate::exit::Failure;
 
@@ -19,7 +20,7 @@ for want of credentials are not listed. Refusals are kept for 30 days, and may b
 
 Examples:
   storybus activity --limit 20
-  storybus activity --follow --producer p4fq0w9
+  storybus activity --follow --producer planning
   storybus activity --rule sequence_number.not_increasing";
 
 const LIST: ListKind = ListKind::newest("activity");
@@ -38,8 +39,8 @@ pub struct ActivityArgs {
     /// Only refusals by this rule
     #[arg(long, value_name = "RULE")]
     rule: Option<String>,
-    /// Only of this producer, by id
-    #[arg(long, value_name = "ID")]
+    /// Only of this producer, by id or by name
+    #[arg(long, value_name = "PRODUCER")]
     producer: Option<String>,
     #[command(flatten)]
     paging: Paging,
@@ -47,16 +48,23 @@ pub struct ActivityArgs {
     common: Common,
 }
 
-impl ActivityArgs {
-    /// The choice, as the bus takes it.
-    fn chosen(&self) -> Vec<(&str, &str)> {
+/// Which entries.
+#[derive(Debug, Clone, Default)]
+struct Choice {
+    rule: Option<String>,
+    producer: Option<String>,
+}
+
+impl Choice {
+    /// As the bus takes it.
+    fn query(&self) -> Vec<(&str, &str)> {
         [("rule", &self.rule), ("producer", &self.producer)]
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_deref()?)))
             .collect()
     }
 
-    /// The same choice, made here.
+    /// The same, made here.
     fn chooses(&self, entry: &Value) -> bool {
         let rule = self.rule.as_deref().is_none_or(|rule| {
             let among = entry["rules"]
@@ -72,10 +80,15 @@ impl ActivityArgs {
 pub(super) fn run(args: &ActivityArgs) -> Result<(), Failure> {
     let mut api = Api::new(&args.common)?;
     let route = format!("admin/tenants/{}/activity", segment(&api.workspace_id()?));
+    let producer = args.producer.as_deref();
+    let choice = Choice {
+        rule: args.rule.clone(),
+        producer: producer.map(|p| producer_id(&mut api, p)).transpose()?,
+    };
     if args.follow {
-        return follow(&mut api, &route, args);
+        return follow(&mut api, &route, &choice, args);
     }
-    let all = api.gather(&route, LIST, &args.chosen(), &args.paging)?;
+    let all = api.gather(&route, LIST, &choice.query(), &args.paging)?;
     if args.common.json {
         return out::document(&all.document()?);
     }
@@ -86,6 +99,19 @@ pub(super) fn run(args: &ActivityArgs) -> Result<(), Failure> {
     table.print("nothing was published or refused lately")?;
     more(all.next.as_deref());
     Ok(())
+}
+
+/// The id of the only producer of this name; anything else is taken for an id, also that of a producer that is gone.
+fn producer_id(api: &mut Api, text: &str) -> Result<String, Failure> {
+    let route = api.route_of(Kind::Producer)?;
+    let all = api
+        .gather(&route, Kind::Producer.list(), &[], &Paging::ALL)?
+        .values()?;
+    let same: Vec<&Value> = all.iter().filter(|p| p["name"] == text).collect();
+    match same.as_slice() {
+        [only] if !all.iter().any(|p| p["client_id"] == text) => id_in(only, "client_id"),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 fn cells(entry: &Value) -> Vec<Cell> {
@@ -106,12 +132,12 @@ fn cells(entry: &Value) -> Vec<Cell> {
 }
 
 /// Prints what there is, the oldest first, and then what comes.
-fn follow(api: &mut Api, route: &str, args: &ActivityArgs) -> Result<(), Failure> {
+fn follow(api: &mut Api, route: &str, choice: &Choice, args: &ActivityArgs) -> Result<(), Failure> {
     let mut told = Told::default();
     // What comes is asked for without the choice: a choice that rarely finds anything would be looked for through all of the past,
     // each time. What is there before the first look is known from then on.
     newer(api, route, &mut told)?;
-    let first = api.gather(route, LIST, &args.chosen(), &args.paging)?;
+    let first = api.gather(route, LIST, &choice.query(), &args.paging)?;
     told.new_of(&first.entries);
     let mut page: Vec<String> = first.entries.iter().rev().map(|e| e.get().to_owned()).collect();
     loop {
@@ -122,7 +148,7 @@ fn follow(api: &mut Api, route: &str, args: &ActivityArgs) -> Result<(), Failure
             } else {
                 out::columns(&cells(&entry), &[24, 3, 21, 24, 36, 12])
             };
-            if args.chooses(&entry) && !out::read_on(&line)? {
+            if choice.chooses(&entry) && !out::read_on(&line)? {
                 return Ok(());
             }
         }
@@ -186,12 +212,9 @@ mod tests {
 
     #[test]
     fn a_choice_is_the_same_here_as_on_the_bus() {
-        let args = |rule: Option<&str>, producer: Option<&str>| ActivityArgs {
-            follow: true,
+        let args = |rule: Option<&str>, producer: Option<&str>| Choice {
             rule: rule.map(str::to_owned),
             producer: producer.map(str::to_owned),
-            paging: Paging::ALL,
-            common: Common::default(),
         };
         let entry = serde_json::json!({"producer_id": "p1", "rule": "a.b", "rules": ["a.b", "c.d"]});
         assert!(args(None, None).chooses(&entry));

@@ -39,6 +39,7 @@ pub(crate) struct Common {
         global = true,
         value_name = "SECONDS",
         default_value_t = 30,
+        hide_short_help = true,
         help_heading = "Bus"
     )]
     pub(super) patience: u64,

@@ -251,6 +251,10 @@ fn one_message_and_one_story_are_shown_on_their_way() {
                 "published_at": "p2", "producer_id": "p1", "system_id": "x", "correlation_id": "k"}]}).into()],
         ),
         (
+            "GET /v1/admin/tenants/w1/producers?limit=1000",
+            &[json!({"producers": [{"client_id": "p1", "name": "planning"}]}).into()],
+        ),
+        (
             "GET /v1/admin/tenants/w1/activity?limit=2&rule=envelope.required&producer=p1",
             &[json!({"activity": [{"time": "t", "status": 400, "producer_id": "p1", "rule": "envelope.required",
                 "rules": ["envelope.required", "envelope.type"]}]}).into()],
@@ -279,7 +283,7 @@ fn one_message_and_one_story_are_shown_on_their_way() {
             "--rule",
             "envelope.required",
             "--producer",
-            "p1",
+            "planning",
             "--limit",
             "2",
         ],
