@@ -27,7 +27,7 @@ fn a_path_that_is_none_of_ours_is_404() {
         format!("/v1/tenants/{tenant}/nonsense"),
         format!("/v1/tenants/{tenant}/messages/"),
         format!("/v1/tenants/{tenant}/iam/messages"),
-        format!("/v1/admin/tenants/{tenant}/jobs"),
+        format!("/v1/admin/tenants/{tenant}/jobs/j1/steps"),
         format!("/v1/admin/tenants/{long}"),
         format!("/v1/{}", "a/".repeat(4000)),
         "/healthz".to_owned(),

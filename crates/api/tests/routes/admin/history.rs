@@ -68,7 +68,7 @@ fn activity_has_what_was_accepted_and_refused() {
             .operate("GET", &room.of_tenant(&format!("activity?{bad}")), None)
             .is_invalid_at(&["/before"]);
     }
-    let other = world.room();
+    let other = world.room_of("desk-2");
     let none = world.operate("GET", &other.of_tenant("activity"), None).json;
     assert_eq!(
         none["activity"],
@@ -152,7 +152,7 @@ fn a_story_has_its_snapshots_and_what_is_about_it() {
     world
         .operate("GET", &room.of_tenant("stories/nothing"), None)
         .is_refused(404, "story.not_found");
-    let other = world.room();
+    let other = world.room_of("desk-2");
     world
         .operate("GET", &other.of_tenant("stories/story-1"), None)
         .is_refused(404, "story.not_found");
@@ -169,6 +169,7 @@ fn a_messages_way_goes_to_each_consumer() {
         "messages/{}",
         message["message_id"].as_str().unwrap_or_default()
     ));
+    world.clock.advance(Duration::from_millis(1));
     world.client(&room.of_tenant("consumers"), json!({"name": "late"}));
     let states = || {
         let way = world.operate("GET", &path, None);
@@ -223,7 +224,7 @@ fn a_messages_way_goes_to_each_consumer() {
     world.job(&room, "redrives", json!({}));
     assert_eq!(states(), expected(&["waiting"]));
     settle("ack", &world.receive(&room, ""));
-    world.clock.advance(Duration::from_secs(3600));
+    world.clock.advance(Duration::from_secs(600));
     assert_eq!(states(), expected(&["acknowledged"]));
     world.operate("POST", &room.operated("purge"), None).is_ok();
     assert_eq!(states(), expected(&["gone"]));

@@ -183,9 +183,10 @@ fn a_replay_selects() {
 
 #[test]
 fn bad_ranges_are_refused() {
-    let world = World::new();
+    let mut world = World::new();
     let room = world.room();
     world.clock.advance(40 * DAY);
+    world.operator = world.logged_in(&world.operator.id, &world.operator.secret);
     let now = world.clock.now();
     let (past, future) = (now.minus(DAY).to_rfc3339(), now.plus(DAY).to_rfc3339());
     let ask = |members: Value| world.operate("POST", &room.operated("replays"), Some(members));
@@ -253,7 +254,7 @@ fn jobs_are_listed_and_cancelled() {
             .operate("GET", &room.of_tenant(unknown), None)
             .is_refused(404, "job.not_found");
     }
-    let other = world.room();
+    let other = world.room_of("desk-2");
     let foreign = other.of_tenant(&format!("jobs/{}", first["job_id"].as_str().unwrap_or_default()));
     world
         .operate("GET", &foreign, None)
@@ -290,7 +291,7 @@ fn so_many_jobs_and_no_more() {
     }
     let refused = world.operate("POST", &room.operated("redrives"), None);
     refused.is_refused(429, "rate.exceeded");
-    let other = world.room();
+    let other = world.room_of("desk-2");
     assert_eq!(
         world.operate("POST", &other.operated("redrives"), None).status,
         202

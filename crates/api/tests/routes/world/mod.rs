@@ -202,9 +202,14 @@ impl World {
     }
 
     pub(crate) fn room(&self) -> Room {
+        self.room_of("desk-1")
+    }
+
+    /// Another room: a system belongs to one producer.
+    pub(crate) fn room_of(&self, system_id: &str) -> Room {
         let tenant = self.tenant();
         Room {
-            producer: self.producer(&tenant, "desk-1"),
+            producer: self.producer(&tenant, system_id),
             consumer: self.consumer(&tenant),
             tenant,
         }
