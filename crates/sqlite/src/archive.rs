@@ -172,21 +172,6 @@ pub(crate) fn load(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<A
     Ok(None)
 }
 
-/// The same without its body.
-pub(crate) fn head(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<Head>, Failure> {
-    let Some(block) = block_of(view, workspace, seq)? else {
-        return Ok(None);
-    };
-    let heads = block.heads(view)?;
-    for head in heads.iter() {
-        let head = head?;
-        if head.seq == seq {
-            return heads.head(&head).map(Some);
-        }
-    }
-    Ok(None)
-}
-
 /// Whether a block holds the place.
 pub(crate) fn exists(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool, Failure> {
     let Some(block) = block_of(rows, workspace, seq)? else {

@@ -72,23 +72,6 @@ pub(crate) fn load(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<A
     }
 }
 
-/// The same without its body.
-pub(crate) fn head(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<Head>, Failure> {
-    let row = view.find(
-        concat!(
-            "SELECT ",
-            head_columns!(),
-            " FROM message WHERE seq = ?1 AND workspace = ?2"
-        ),
-        [seq, workspace],
-        read_head,
-    )?;
-    match row {
-        Some(head) => Ok(Some(head)),
-        None => archive::head(view, workspace, seq),
-    }
-}
-
 /// Whether there is a message at a place of a workspace.
 pub(crate) fn exists(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool, Failure> {
     let found = rows.find(

@@ -54,6 +54,10 @@ pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
         async fn reopen(&mut self) {
             unreachable!("the test reopens")
         }
+
+        async fn compact(&self) {
+            self.0.compact().await.unwrap();
+        }
     }
 
     World::new(Box::new(Borrowed(store.clone(), clock.clone())), clock.clone())
@@ -66,8 +70,7 @@ fn stores(store: &Store, clock: &FakeClock) -> Stores {
         queues: Arc::new(store.queues()),
         queue_control: Arc::new(store.queue_control()),
         dead_letters: Arc::new(store.dead_letters()),
-        // to come
-        archive: Arc::new(Memory::new(Arc::new(clock.clone()))),
+        archive: Arc::new(store.archive()),
         stories: Arc::new(store.stories()),
         jobs: Arc::new(store.jobs()),
         activity: Arc::new(store.activity_log()),
@@ -86,5 +89,8 @@ impl Engine for SqliteEngine {
     async fn reopen(&mut self) {
         self.store.close().await;
         self.store = open(self.directory.path(), &self.clock);
+    }
+    async fn compact(&self) {
+        self.store.compact().await.unwrap();
     }
 }
