@@ -191,6 +191,9 @@ impl BlockCache {
     }
 }
 
+/// A message with its place.
+pub(super) type Placed = (i64, Archived);
+
 /// A block to be written.
 pub(super) struct NewBlock {
     workspace: i64,
@@ -213,12 +216,8 @@ impl Packer {
     }
 
     /// Makes one of messages of a workspace, with their places; `None` of none.
-    pub(super) fn pack(
-        &mut self,
-        workspace: i64,
-        messages: &[(i64, Archived)],
-    ) -> std::io::Result<Option<NewBlock>> {
-        let place = |(seq, message): &(i64, Archived)| (*seq, message.head.published_at);
+    pub(super) fn pack(&mut self, workspace: i64, messages: &[Placed]) -> std::io::Result<Option<NewBlock>> {
+        let place = |(seq, message): &Placed| (*seq, message.head.published_at);
         let (Some(first), Some(last)) = (messages.first().map(place), messages.last().map(place)) else {
             return Ok(None);
         };

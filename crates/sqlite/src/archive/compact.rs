@@ -8,11 +8,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use storybus_core::domain::archived::Archived;
 use storybus_core::ports::StoreError;
 use tokio::sync::oneshot;
 
-use super::block::{BlockCache, Packer};
+use super::block::{BlockCache, Packer, Placed};
 use super::index;
 use crate::error::{Failure, closed};
 use crate::messages::{head_columns, read_archived};
@@ -184,7 +183,7 @@ impl Archiving<'_> {
     }
 
     /// The oldest message's workspace, and its first messages: of a workspace in which little happens, all there are.
-    fn oldest(&self) -> Result<Option<(i64, Vec<(i64, Archived)>)>, StoreError> {
+    fn oldest(&self) -> Result<Option<(i64, Vec<Placed>)>, StoreError> {
         let sql = "SELECT workspace FROM message ORDER BY seq LIMIT 1";
         let Some(workspace) = self.view.find(sql, [], |row| row.get::<_, i64>(0))? else {
             return Ok(None);

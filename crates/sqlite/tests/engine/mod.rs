@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags};
 use storybus_sqlite::{Store, StoreOptions};
 use storybus_testkit::FakeClock;
-use storybus_testkit::memory::Memory;
 use storybus_testkit::suite::{Engine, Stores, World};
 use tempfile::TempDir;
 
@@ -43,12 +42,12 @@ pub(crate) fn database(directory: &Path) -> Connection {
 
 /// A world on a store that the test has opened itself.
 pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
-    struct Borrowed(Store, FakeClock);
+    struct Borrowed(Store);
 
     #[async_trait]
     impl Engine for Borrowed {
         fn stores(&self) -> Stores {
-            stores(&self.0, &self.1)
+            stores(&self.0)
         }
 
         async fn reopen(&mut self) {
@@ -60,10 +59,10 @@ pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
         }
     }
 
-    World::new(Box::new(Borrowed(store.clone(), clock.clone())), clock.clone())
+    World::new(Box::new(Borrowed(store.clone())), clock.clone())
 }
 
-fn stores(store: &Store, clock: &FakeClock) -> Stores {
+fn stores(store: &Store) -> Stores {
     Stores {
         ledger: Arc::new(store.ledger()),
         topic: Arc::new(store.topic()),
@@ -83,7 +82,7 @@ fn stores(store: &Store, clock: &FakeClock) -> Stores {
 #[async_trait]
 impl Engine for SqliteEngine {
     fn stores(&self) -> Stores {
-        stores(&self.store, &self.clock)
+        stores(&self.store)
     }
 
     async fn reopen(&mut self) {
