@@ -8,6 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use storybus_core::domain::job::Job;
 
+use crate::archive::BlockCache;
 use crate::backup::open_read_only;
 use crate::error::{Failure, OpenError};
 use crate::reader::View;
@@ -117,7 +118,8 @@ pub fn check(data: &Path) -> Result<Checked, OpenError> {
     // one snapshot for everything
     connection.execute_batch("BEGIN")?;
     let mut checked = Checked::default();
-    let view = View::new(&connection);
+    let blocks = BlockCache::default();
+    let view = View::new(&connection, &blocks);
     checked.part(&view, "the pages", |checked, _| pages(checked, &connection));
     checked.part(&view, "workspaces and connections", |_, _| {
         Registry::load(&connection).map(drop)

@@ -110,6 +110,12 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        Self::from(&failure)
+    }
+}
+
 impl From<&Failure> for StoreError {
     fn from(failure: &Failure) -> Self {
         match failure {

@@ -4,11 +4,13 @@
 //! whatever waits as one transaction (`writer`); reads that need no write have a thread of their own (`reader`). A
 //! commit is not synced by itself: the server waits at the [barrier](Store::barrier) before an answer leaves, and one sync
 //! serves everything committed meanwhile (`durability`, which says why that is enough). The write-ahead log is copied into
-//! the database beside all that (`checkpoint`), and what is too old goes bit by bit (`sweep`).
+//! the database beside all that (`checkpoint`), and what is too old goes bit by bit (`sweep`). What was published is kept
+//! in compressed blocks, which a thread of its own makes (`archive`).
 //!
 //! The files that carry a port are named after it.
 
 mod activity;
+mod archive;
 mod audit;
 mod backup;
 mod check;
@@ -36,6 +38,7 @@ mod workspaces;
 mod writer;
 
 pub use activity::SqliteActivityLog;
+pub use archive::{ArchiveLimits, SqliteArchive};
 pub use audit::SqliteAuditLog;
 pub use backup::{BackupError, Copied, backup, restore};
 pub use check::{Checked, Finding, check};

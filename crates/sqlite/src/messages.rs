@@ -6,6 +6,7 @@ use storybus_core::domain::archived::{Archived, Head};
 use storybus_core::domain::message::{About, Attributes};
 use storybus_protocol::id::MessageId;
 
+use crate::archive;
 use crate::error::Failure;
 use crate::reader::View;
 use crate::rows::{self, Rows};
@@ -19,8 +20,8 @@ macro_rules! head_columns {
 }
 pub(crate) use head_columns;
 
-/// How many those are.
-pub(crate) const HEAD_COLUMNS: usize = 13;
+/// The column behind those.
+pub(crate) const BODY: usize = 13;
 
 /// A row of `message` without its body.
 pub(crate) fn read_head(row: &Row<'_>) -> rusqlite::Result<Head> {
@@ -45,35 +46,30 @@ pub(crate) fn read_head(row: &Row<'_>) -> rusqlite::Result<Head> {
     })
 }
 
+/// A row of `message`, of the head's columns and then the body, with its place.
+pub(crate) fn read_archived(row: &Row<'_>) -> rusqlite::Result<(i64, Archived)> {
+    let message = Archived {
+        head: read_head(row)?,
+        body: Bytes::copy_from_slice(row.get_ref(BODY)?.as_blob()?),
+    };
+    Ok((row.get(0)?, message))
+}
+
 /// The message at a place of a workspace, whole.
 pub(crate) fn load(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<Archived>, Failure> {
-    view.find(
+    let row = view.find(
         concat!(
             "SELECT ",
             head_columns!(),
             ", body FROM message WHERE seq = ?1 AND workspace = ?2"
         ),
         [seq, workspace],
-        |row| {
-            Ok(Archived {
-                head: read_head(row)?,
-                body: Bytes::from(row.get::<_, Vec<u8>>(HEAD_COLUMNS)?),
-            })
-        },
-    )
-}
-
-/// The same without its body.
-pub(crate) fn head(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<Head>, Failure> {
-    view.find(
-        concat!(
-            "SELECT ",
-            head_columns!(),
-            " FROM message WHERE seq = ?1 AND workspace = ?2"
-        ),
-        [seq, workspace],
-        read_head,
-    )
+        read_archived,
+    )?;
+    match row {
+        Some((_, message)) => Ok(Some(message)),
+        None => archive::load(view, workspace, seq),
+    }
 }
 
 /// Whether there is a message at a place of a workspace.
@@ -83,5 +79,5 @@ pub(crate) fn exists(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool,
         [seq, workspace],
         |_| Ok(()),
     )?;
-    Ok(found.is_some())
+    Ok(found.is_some() || archive::exists(rows, workspace, seq)?)
 }

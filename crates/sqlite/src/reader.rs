@@ -10,6 +10,7 @@ use storybus_core::ports::StoreError;
 use storybus_protocol::id::WorkspaceId;
 use tokio::sync::oneshot;
 
+use crate::archive::BlockCache;
 use crate::error::{Failure, closed};
 use crate::rows::Rows;
 
@@ -17,16 +18,24 @@ use crate::rows::Rows;
 const MAX_BATCH: usize = 64;
 
 /// A snapshot of the database.
-pub(crate) struct View<'a>(&'a Connection);
+pub(crate) struct View<'a> {
+    connection: &'a Connection,
+    blocks: &'a BlockCache,
+}
 
 impl<'a> View<'a> {
-    /// Of a connection that is in a transaction.
-    pub(crate) fn new(connection: &'a Connection) -> Self {
-        Self(connection)
+    /// Of a connection that is in a transaction, or whose queries see what they see each for itself.
+    pub(crate) fn new(connection: &'a Connection, blocks: &'a BlockCache) -> Self {
+        Self { connection, blocks }
+    }
+
+    /// The archive's blocks that the thread has at hand.
+    pub(crate) fn blocks(&self) -> &'a BlockCache {
+        self.blocks
     }
 
     pub(crate) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>, Failure> {
-        Ok(self.0.prepare_cached(sql)?)
+        Ok(self.connection.prepare_cached(sql)?)
     }
 
     /// The rows a query finds.
@@ -110,6 +119,7 @@ impl Calls {
     pub(crate) fn serve(self, connection: &Connection) {
         let mut batch: Vec<Call> = Vec::with_capacity(MAX_BATCH);
         let mut open = true;
+        let blocks = BlockCache::default();
         while open {
             let mut next = self.0.recv().ok();
             while let Some(order) = next {
@@ -125,12 +135,12 @@ impl Calls {
             }
             open &= !batch.is_empty();
             // The snapshot is taken after the last of the calls came: each sees what was committed before it.
-            read(connection, batch.drain(..));
+            read(connection, &blocks, batch.drain(..));
         }
     }
 }
 
-fn read(connection: &Connection, calls: impl Iterator<Item = Call>) {
+fn read(connection: &Connection, blocks: &BlockCache, calls: impl Iterator<Item = Call>) {
     let run = |sql| {
         connection
             .prepare_cached(sql)
@@ -143,7 +153,7 @@ fn read(connection: &Connection, calls: impl Iterator<Item = Call>) {
     }
     for call in calls {
         // the caller of one that panics gets an error as its reply drops
-        catch_unwind(AssertUnwindSafe(|| call(&View(connection)))).ok();
+        catch_unwind(AssertUnwindSafe(|| call(&View::new(connection, blocks)))).ok();
     }
     if let Err(error) = run("COMMIT") {
         tracing::error!(%error, "cannot end to read");

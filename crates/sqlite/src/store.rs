@@ -4,12 +4,14 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::{Clock, StoreError};
 
 use crate::activity::{Notes, SqliteActivityLog};
+use crate::archive::{self, ArchiveLimits, Archivist, SqliteArchive};
 use crate::audit::SqliteAuditLog;
 use crate::checkpoint::{CheckpointLimits, Checkpoints};
 use crate::connections::SqliteConnections;
@@ -35,11 +37,15 @@ use crate::writer::{self, Batches, Writer};
 const WRITER_CACHE: i64 = 16 * 1024;
 const READER_CACHE: i64 = 4 * 1024;
 const HISTORY_CACHE: i64 = 8 * 1024;
+const ARCHIVIST_CACHE: i64 = 1024;
 const CHECKPOINTER_CACHE: i64 = 1024;
 /// When the WAL starts over, its file keeps so many bytes, to be overwritten: as many as it usually gets.
 const WAL_BYTES: i64 = 128 * 1024 * 1024;
 /// Statements kept prepared on a connection: more than there are.
 const STATEMENTS: usize = 128;
+
+/// How long the archive keeps a message unless it is told otherwise.
+const ARCHIVE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How to open a store.
 #[derive(Clone)]
@@ -49,6 +55,10 @@ pub struct StoreOptions {
     pub clock: Arc<dyn Clock>,
     /// When the write-ahead log is copied into the database.
     pub checkpoints: CheckpointLimits,
+    /// How long what was published is kept. 30 days by default.
+    pub archive_retention: Duration,
+    /// How the archive is laid out.
+    pub archive: ArchiveLimits,
     /// The most pages the database may have (of 4 KiB): how tests meet a full disk anywhere. No limit by default.
     pub max_pages: Option<u32>,
     /// Names of files that whoever opens the store puts into its directory, and only when the store was opened before: with
@@ -63,6 +73,8 @@ impl StoreOptions {
         Self {
             clock,
             checkpoints: CheckpointLimits::default(),
+            archive_retention: ARCHIVE_RETENTION,
+            archive: ArchiveLimits::default(),
             max_pages: None,
             traces: Vec::new(),
         }
@@ -85,6 +97,8 @@ pub(crate) struct Inner {
     writer: Writer,
     reader: Reader,
     history: Reader,
+    archivist: Archivist,
+    archive_retention: Duration,
 }
 
 impl Inner {
@@ -161,6 +175,7 @@ impl Store {
             Arc::clone(&durability),
             Arc::clone(&checkpoints),
             Arc::clone(&notes),
+            options.archive_retention,
         )?;
         directory.sync()?;
         let mut threads = Threads {
@@ -168,12 +183,13 @@ impl Store {
             durability: Arc::clone(&durability),
             checkpoints: Arc::clone(&checkpoints),
             readers: Vec::new(),
+            archivist: None,
             database: Arc::clone(directory.database()),
             handles: durability.start(&directory::wal_path(&database))?,
             _directory: directory,
         };
-        let [reader, history] = match threads.start(&database) {
-            Ok(readers) => readers,
+        let ([reader, history], archivist) = match threads.start(&database, options.archive) {
+            Ok(started) => started,
             Err(error) => {
                 threads.end(batches);
                 return Err(error);
@@ -184,17 +200,18 @@ impl Store {
         thread::Builder::new()
             .name("storybus-write".to_owned())
             .spawn(serve)?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                registry,
-                clock,
-                notes,
-                writer,
-                reader,
-                history,
-            }),
-            durability,
-        })
+        let inner = Arc::new(Inner {
+            registry,
+            clock,
+            notes,
+            writer,
+            reader,
+            history,
+            archivist,
+            archive_retention: options.archive_retention,
+        });
+        inner.archivist.begin(Arc::downgrade(&inner));
+        Ok(Self { inner, durability })
     }
 
     /// Records and stories.
@@ -213,6 +230,12 @@ impl Store {
     #[must_use]
     pub fn queues(&self) -> SqliteQueues {
         SqliteQueues::new(Arc::clone(&self.inner))
+    }
+
+    /// What was published.
+    #[must_use]
+    pub fn archive(&self) -> SqliteArchive {
+        SqliteArchive::new(Arc::clone(&self.inner), self.inner.archive_retention)
     }
 
     /// The stories, to be looked at.
@@ -299,7 +322,7 @@ impl Store {
 
     /// Removes everything whose time is over, which otherwise happens bit by bit.
     pub async fn sweep(&self) -> Result<(), StoreError> {
-        let mut sweeper = Sweeper::default();
+        let mut sweeper = Sweeper::new(self.inner.archive_retention);
         loop {
             let before = sweeper.clone();
             sweeper = self
@@ -317,6 +340,12 @@ impl Store {
         }
     }
 
+    /// Puts everything that is published into the archive's blocks, which otherwise happens behind the newest messages.
+    #[doc(hidden)]
+    pub async fn compact(&self) -> Result<(), StoreError> {
+        self.inner.archivist.compact().await
+    }
+
     /// Finishes what was asked before, copies the write-ahead log into the database and lets go of the directory. Receives
     /// that wait come back empty; what is asked later is refused.
     pub async fn close(&self) {
@@ -330,6 +359,7 @@ struct Threads {
     durability: Arc<Durability>,
     checkpoints: Arc<Checkpoints>,
     readers: Vec<Reader>,
+    archivist: Option<Archivist>,
     handles: Vec<JoinHandle<()>>,
     database: Arc<File>,
     /// Let go of last, with its descriptor of the database.
@@ -337,11 +367,25 @@ struct Threads {
 }
 
 impl Threads {
-    fn start(&mut self, database: &Path) -> Result<[Reader; 2], OpenError> {
+    fn start(
+        &mut self,
+        database: &Path,
+        archive: ArchiveLimits,
+    ) -> Result<([Reader; 2], Archivist), OpenError> {
         let readers = [
             self.start_reader(database, READER_CACHE, "storybus-read")?,
             self.start_reader(database, HISTORY_CACHE, "storybus-history")?,
         ];
+        let connection = connect(database, ARCHIVIST_CACHE)?;
+        connection.pragma_update(None, "query_only", true)?;
+        let (archivist, orders) = archive::channel();
+        let serve = move || orders.serve(&connection, archive);
+        self.handles.push(
+            thread::Builder::new()
+                .name("storybus-archive".to_owned())
+                .spawn(serve)?,
+        );
+        self.archivist = Some(archivist.clone());
         let connection = connect(database, CHECKPOINTER_CACHE)?;
         let file = Arc::clone(&self.database);
         let checkpoints = Arc::clone(&self.checkpoints);
@@ -351,7 +395,7 @@ impl Threads {
                 .name("storybus-checkpoint".to_owned())
                 .spawn(run)?,
         );
-        Ok(readers)
+        Ok((readers, archivist))
     }
 
     fn start_reader(&mut self, database: &Path, cache: i64, name: &str) -> Result<Reader, OpenError> {
@@ -369,6 +413,7 @@ impl Threads {
         self.registry.close_queues();
         self.checkpoints.stop();
         self.durability.stop();
+        self.archivist.take().iter().for_each(Archivist::stop);
         self.readers.drain(..).for_each(|reader| reader.stop());
         for handle in self.handles.drain(..) {
             handle.join().ok();
@@ -409,6 +454,7 @@ fn latest_time(connection: &Connection) -> rusqlite::Result<Millis> {
         "SELECT value FROM meta WHERE name = 'last_time'",
         "SELECT recorded_at FROM record ORDER BY id DESC LIMIT 1",
         "SELECT published_at FROM message ORDER BY seq DESC LIMIT 1",
+        "SELECT last_at FROM archive_block ORDER BY last_at DESC LIMIT 1",
     ] {
         let time: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
         latest = latest.max(time.unwrap_or(i64::MIN));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use storybus_core::ports::queues::{RECEIVE_ATTEMPT_LIFETIME, RETENTION};
 
+use crate::archive::Retention;
 use crate::error::Failure;
 use crate::queues::{drop_expired, redeliver, show_due};
 use crate::rows::{self, Rows as _};
@@ -14,23 +15,31 @@ use crate::topic::DEDUPLICATION;
 use crate::writer::{Change, Tx};
 use crate::{activity, jobs};
 
-/// How long a message is kept: as long as the archive promises.
-const MESSAGE_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows of one kind in one step.
 const BUDGET: usize = 100;
 /// Queues looked at in one step.
 const QUEUES: usize = 16;
 
 /// Where the sweeper is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sweeper {
     more: bool,
     queue: i64,
     record: i64,
-    message: i64,
+    archive: Retention,
 }
 
 impl Sweeper {
+    /// At the start of a round, with an archive that keeps messages so long.
+    pub(crate) fn new(archive: Duration) -> Self {
+        Self {
+            more: false,
+            queue: 0,
+            record: 0,
+            archive: Retention::new(archive),
+        }
+    }
+
     /// Whether the last step left something.
     pub(crate) fn has_more(&self) -> bool {
         self.more
@@ -38,7 +47,7 @@ impl Sweeper {
 
     /// Whether a round is over, with nothing left.
     pub(crate) fn is_at_start(&self) -> bool {
-        !self.more && self.queue == 0 && self.record == 0 && self.message == 0
+        !self.more && self.queue == 0 && self.record == 0 && self.archive.is_at_start()
     }
 
     /// One step.
@@ -53,7 +62,7 @@ impl Sweeper {
             | activity::sweep(tx, BUDGET)?
             | self.queues(tx)?
             | self.records(tx)?
-            | self.messages(tx)?;
+            | self.archive.step(tx)?;
         Ok(())
     }
 
@@ -91,30 +100,6 @@ impl Sweeper {
         }
         let more = !expired.is_empty() && rows.len() == BUDGET;
         self.record = rows.last().filter(|_| more).map_or(0, |(id, _)| *id);
-        Ok(more)
-    }
-
-    /// Messages that no queue needs any more. The last one stays: the next takes its number from it.
-    fn messages(&mut self, tx: &mut Tx<'_>) -> Result<bool, Failure> {
-        let old = tx.all(
-            "SELECT seq, published_at FROM message WHERE seq > ?1 AND seq < (SELECT max(seq) FROM message)
-             ORDER BY seq LIMIT ?2",
-            (self.message, rows::limit(BUDGET)),
-            |row| Ok((row.get::<_, i64>(0)?, rows::millis(row, 1)?)),
-        )?;
-        let cutoff = rows::before(tx.now(), MESSAGE_LIFETIME);
-        for (seq, _) in old.iter().filter(|(_, at)| *at <= cutoff) {
-            // A queue's own rows are gone after 14 days, dead letters after 14 more; what came back by replay or redrive may be
-            // of any age.
-            tx.execute(
-                "DELETE FROM message WHERE seq = ?1
-                 AND NOT EXISTS (SELECT 1 FROM dead_letter WHERE message = ?1)
-                 AND NOT EXISTS (SELECT 1 FROM queue_message WHERE message = ?1 AND redelivery IS NOT NULL)",
-                [seq],
-            )?;
-        }
-        let more = old.len() == BUDGET && old.iter().all(|(_, at)| *at <= cutoff);
-        self.message = old.last().filter(|_| more).map_or(0, |(seq, _)| *seq);
         Ok(more)
     }
 }

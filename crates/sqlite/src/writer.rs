@@ -96,6 +96,28 @@ impl Writer {
         W: FnMut(&mut Tx<'_>) -> Result<R, Failure> + Send + 'static,
         A: FnMut(&mut Tx<'_>) + Send + 'static,
     {
+        self.send(work, abandoned)?.await.map_err(|_| ended())?
+    }
+
+    /// The same as [`call`](Self::call), from a thread that waits itself.
+    pub(crate) fn call_blocking<R, W>(&self, work: W) -> Result<R, StoreError>
+    where
+        R: Send + 'static,
+        W: FnMut(&mut Tx<'_>) -> Result<R, Failure> + Send + 'static,
+    {
+        self.send(work, |_| {})?.blocking_recv().map_err(|_| ended())?
+    }
+
+    fn send<R, W, A>(
+        &self,
+        work: W,
+        abandoned: A,
+    ) -> Result<oneshot::Receiver<Result<R, StoreError>>, StoreError>
+    where
+        R: Send + 'static,
+        W: FnMut(&mut Tx<'_>) -> Result<R, Failure> + Send + 'static,
+        A: FnMut(&mut Tx<'_>) + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Job {
             work,
@@ -104,10 +126,7 @@ impl Writer {
             reply,
         });
         self.orders.send(Order::Run(job)).map_err(|_| closed())?;
-        // A command that the thread took and did not answer: it died on the way.
-        answer.await.map_err(|_| StoreError::Unknown {
-            reason: "the writer ended".to_owned(),
-        })?
+        Ok(answer)
     }
 
     /// Finishes what was sent before and ends the thread; returns when the database is closed.
@@ -116,6 +135,13 @@ impl Writer {
         if self.orders.send(Order::Close(done)).is_ok() {
             closed.await.ok();
         }
+    }
+}
+
+/// A command that the thread took and did not answer: it died on the way.
+fn ended() -> StoreError {
+    StoreError::Unknown {
+        reason: "the writer ended".to_owned(),
     }
 }
 

@@ -62,7 +62,7 @@ fn filled(
     // the next publication takes its position behind them
     tx.execute(
         "INSERT INTO message SELECT 1000000, workspace, message_id, published_at, story, message_type, family, topic,
-                correlation_id, producer, system_id, som_version, body FROM message WHERE seq = 1",
+                correlation_id, producer, system_id, som_version, body, story_id, sequence_number FROM message WHERE seq = 1",
         [],
     )
     .unwrap();

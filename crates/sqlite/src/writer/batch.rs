@@ -63,6 +63,7 @@ pub(crate) struct Batches {
     positions: Positions,
     time_saved: Millis,
     sweeper: Sweeper,
+    archive_retention: Duration,
     sweep_next: Millis,
     notes: Arc<Notes>,
     notes_next: Millis,
@@ -76,6 +77,7 @@ impl Batches {
         durability: Arc<Durability>,
         checkpoints: Arc<Checkpoints>,
         notes: Arc<Notes>,
+        archive_retention: Duration,
     ) -> rusqlite::Result<Self> {
         let wal = Arc::new(WalMeter::default());
         let meter = Arc::clone(&wal);
@@ -99,7 +101,8 @@ impl Batches {
             numbers: HashMap::new(),
             positions,
             time_saved: Millis(i64::MIN),
-            sweeper: Sweeper::default(),
+            sweeper: Sweeper::new(archive_retention),
+            archive_retention,
             sweep_next: Millis(i64::MIN),
             notes,
             notes_next: Millis(i64::MIN),
@@ -311,7 +314,7 @@ impl Batches {
             Err(stop) => {
                 // most likely there is no room; nothing depends on it
                 tracing::debug!(error = %stop.into_error(), "sweeping failed");
-                self.sweeper = Sweeper::default();
+                self.sweeper = Sweeper::new(self.archive_retention);
             }
         }
     }

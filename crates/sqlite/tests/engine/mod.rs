@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags};
 use storybus_sqlite::{Store, StoreOptions};
 use storybus_testkit::FakeClock;
-use storybus_testkit::memory::Memory;
 use storybus_testkit::suite::{Engine, Stores, World};
 use tempfile::TempDir;
 
@@ -43,31 +42,34 @@ pub(crate) fn database(directory: &Path) -> Connection {
 
 /// A world on a store that the test has opened itself.
 pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
-    struct Borrowed(Store, FakeClock);
+    struct Borrowed(Store);
 
     #[async_trait]
     impl Engine for Borrowed {
         fn stores(&self) -> Stores {
-            stores(&self.0, &self.1)
+            stores(&self.0)
         }
 
         async fn reopen(&mut self) {
             unreachable!("the test reopens")
         }
+
+        async fn compact(&self) {
+            self.0.compact().await.unwrap();
+        }
     }
 
-    World::new(Box::new(Borrowed(store.clone(), clock.clone())), clock.clone())
+    World::new(Box::new(Borrowed(store.clone())), clock.clone())
 }
 
-fn stores(store: &Store, clock: &FakeClock) -> Stores {
+fn stores(store: &Store) -> Stores {
     Stores {
         ledger: Arc::new(store.ledger()),
         topic: Arc::new(store.topic()),
         queues: Arc::new(store.queues()),
         queue_control: Arc::new(store.queue_control()),
         dead_letters: Arc::new(store.dead_letters()),
-        // to come
-        archive: Arc::new(Memory::new(Arc::new(clock.clone()))),
+        archive: Arc::new(store.archive()),
         stories: Arc::new(store.stories()),
         jobs: Arc::new(store.jobs()),
         activity: Arc::new(store.activity_log()),
@@ -80,11 +82,14 @@ fn stores(store: &Store, clock: &FakeClock) -> Stores {
 #[async_trait]
 impl Engine for SqliteEngine {
     fn stores(&self) -> Stores {
-        stores(&self.store, &self.clock)
+        stores(&self.store)
     }
 
     async fn reopen(&mut self) {
         self.store.close().await;
         self.store = open(self.directory.path(), &self.clock);
+    }
+    async fn compact(&self) {
+        self.store.compact().await.unwrap();
     }
 }

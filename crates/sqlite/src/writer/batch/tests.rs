@@ -48,6 +48,7 @@ fn batches(directory: &tempfile::TempDir) -> Batches {
         durability,
         checkpoints,
         Arc::default(),
+        std::time::Duration::from_secs(30 * 24 * 3600),
     )
     .unwrap()
 }
