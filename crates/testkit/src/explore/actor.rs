@@ -1,9 +1,6 @@
 //! One attempt to publish, led from stop to stop.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use futures::future::BoxFuture;
 use storybus_core::domain::refusal::Refusal;
@@ -11,6 +8,7 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ops::publish::Published;
 
 use super::gate::{Gate, Place};
+use super::led::{Way, lead};
 use super::message::Message;
 use super::stage::Stage;
 use crate::clock::FakeClock;
@@ -30,22 +28,7 @@ pub(super) struct Actor {
 }
 
 /// How far a step led.
-pub(super) enum Step {
-    /// To the next stop.
-    Stands,
-    /// To the answer.
-    Answered(Result<Published, Refusal>),
-    /// Stopped: it will never answer.
-    Stopped,
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
+pub(super) type Step = Way<Result<Published, Refusal>>;
 
 impl Actor {
     pub(super) fn new(stage: &Stage, message: &Message, skew: i64, stops_after: bool) -> Self {
@@ -85,26 +68,14 @@ impl Actor {
         }
         self.started = true;
         self.held = false;
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut cx = Context::from_waker(&waker);
         let Some(future) = self.future.as_mut() else {
             return Step::Stopped;
         };
-        loop {
-            if let Poll::Ready(answer) = Pin::new(&mut *future).poll(&mut cx) {
-                self.kill();
-                return Step::Answered(answer);
-            }
-            match self.gate.place() {
-                // an engine works on a thread of its own
-                Place::Running => thread::park(),
-                Place::Stopped => {
-                    self.kill();
-                    return Step::Stopped;
-                }
-                Place::Before(_) | Place::After(_) | Place::Sleeping(_) => return Step::Stands,
-            }
+        let way = lead(future, &self.gate);
+        if !matches!(way, Way::Stands) {
+            self.kill();
         }
+        way
     }
 
     /// Ends it where it stands.

@@ -48,6 +48,11 @@ impl Choices {
         self.choose(of, of)
     }
 
+    /// Picks one of `of`, from 0: each in turn; a seed takes the first three times in four.
+    pub fn pick_rarely(&mut self, of: usize) -> usize {
+        self.choose(of, of * 4)
+    }
+
     /// Picks one of `of`; a seed draws among `among`, of which those from `of` on stand for the first.
     fn choose(&mut self, of: usize, among: usize) -> usize {
         let place = self.place;

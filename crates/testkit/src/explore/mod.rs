@@ -8,12 +8,16 @@
 //! run into each other call by call. After each schedule, `witness` checks the promises from outside: what the
 //! clients were told, and what the consumers' queue holds.
 //!
+//! [`jobs`] does the same with the steps of replays and redrives.
+//!
 //! A broken promise is reported with its schedule, the shortest first: it can be read from top to bottom.
 
 mod actor;
 mod choices;
 mod gate;
 mod interleave;
+pub mod jobs;
+mod led;
 mod message;
 mod over;
 mod sequence;

@@ -41,6 +41,16 @@ pub enum Promise {
     Final,
     /// An answer says what is true, and when to come again.
     Honest,
+    /// A job delivers what it was asked to, each once.
+    Delivered,
+    /// In the order of the archive or of the dead letters, per correlation id.
+    Ordered,
+    /// A dead letter leaves when it was delivered, and no job that is over holds one.
+    Removed,
+    /// What a job says of itself is exact.
+    Told,
+    /// A job ends, and as it should.
+    Over,
 }
 
 impl fmt::Display for Promise {
@@ -55,6 +65,11 @@ impl fmt::Display for Promise {
             Self::Kept => "accepted and lost",
             Self::Final => "no final answer",
             Self::Honest => "an answer that is not true",
+            Self::Delivered => "a job skipped or doubled something",
+            Self::Ordered => "a job delivered in the wrong order",
+            Self::Removed => "a dead letter is where it should not be",
+            Self::Told => "a job says what is not true",
+            Self::Over => "a job does not end as it should",
         };
         f.write_str(text)
     }

@@ -5,6 +5,7 @@
 //! killed. [`Plan`] is the director for tests that know what they want; the explorations have their own, which stops at
 //! every call and tries everything; [`FaultSwitch`] brings the faults of a running bus that was started for tests.
 
+mod history;
 mod plan;
 mod ports;
 mod switch;
@@ -64,6 +65,25 @@ pub enum Call {
     Release,
     Reject,
     Counts,
+    Redeliver,
+    Purge,
+    Trace,
+    LetterList,
+    LetterTake,
+    LetterRemove,
+    LetterRelease,
+    ArchiveRead,
+    ArchiveFind,
+    ArchiveAbout,
+    ArchiveLatest,
+    StoryList,
+    StoryGet,
+    JobCreate,
+    JobGet,
+    JobList,
+    JobUpdate,
+    JobUnfinished,
+    RefusalList,
     WorkspaceCreate,
     WorkspaceGet,
     WorkspaceList,
@@ -84,6 +104,18 @@ impl Call {
         match self {
             Self::Read
             | Self::Counts
+            | Self::Trace
+            | Self::LetterList
+            | Self::ArchiveRead
+            | Self::ArchiveFind
+            | Self::ArchiveAbout
+            | Self::ArchiveLatest
+            | Self::StoryList
+            | Self::StoryGet
+            | Self::JobGet
+            | Self::JobList
+            | Self::JobUnfinished
+            | Self::RefusalList
             | Self::WorkspaceGet
             | Self::WorkspaceList
             | Self::ConnectionGet
@@ -100,6 +132,13 @@ impl Call {
             | Self::Acknowledge
             | Self::Release
             | Self::Reject
+            | Self::Redeliver
+            | Self::Purge
+            | Self::LetterTake
+            | Self::LetterRemove
+            | Self::LetterRelease
+            | Self::JobCreate
+            | Self::JobUpdate
             | Self::WorkspaceCreate
             | Self::WorkspaceUpdate
             | Self::WorkspaceDelete

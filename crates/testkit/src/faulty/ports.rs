@@ -35,6 +35,7 @@ macro_rules! through {
         $self.around(Call::$call, async move { $work.await }).await
     }};
 }
+pub(super) use through;
 
 #[async_trait]
 impl<P: Ledger + ?Sized + 'static> Ledger for Faulty<P> {

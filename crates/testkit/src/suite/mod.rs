@@ -22,7 +22,7 @@ pub mod sample;
 pub mod stories;
 pub mod topic;
 pub mod workspaces;
-mod world;
+pub(crate) mod world;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;

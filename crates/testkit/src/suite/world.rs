@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use storybus_core::Ports;
 use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::filter::Filter;
@@ -58,6 +59,16 @@ impl World {
     #[must_use]
     pub fn now(&self) -> Millis {
         self.clock.now()
+    }
+
+    /// All ports of a bus on the engine.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        crate::ports(
+            &self.stores,
+            Arc::new(self.clock.clone()),
+            Arc::new(self.random.fork()),
+        )
     }
 
     /// The engine's ledger.
@@ -369,7 +380,7 @@ pub(super) fn receive(max: usize) -> Receive {
 
 /// The receipt handles of deliveries.
 #[must_use]
-pub(super) fn handles(deliveries: &[Delivery]) -> Vec<String> {
+pub(crate) fn handles(deliveries: &[Delivery]) -> Vec<String> {
     deliveries
         .iter()
         .map(|delivery| delivery.receipt_handle.clone())
@@ -378,7 +389,7 @@ pub(super) fn handles(deliveries: &[Delivery]) -> Vec<String> {
 
 /// The number that a message was made from.
 #[must_use]
-pub(super) fn number(message_id: MessageId) -> u64 {
+pub(crate) fn number(message_id: MessageId) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&message_id.as_bytes()[8..]);
     u64::from_be_bytes(bytes)
