@@ -10,6 +10,11 @@ fn is_deep() -> bool {
     std::env::var("STORYBUS_EXPLORE").is_ok_and(|value| value == "deep")
 }
 
+/// The first by default, the second when it shall go deep.
+fn deep<T>(shallow: T, deep: T) -> T {
+    if is_deep() { deep } else { shallow }
+}
+
 fn replay(from: u64, to: u64, even: bool) -> Ask {
     Ask::Replay { from, to, even }
 }
@@ -28,6 +33,19 @@ fn scenes(messages: u64) -> Vec<Scene> {
     ]
 }
 
+/// Two jobs at once that want the same, or much of it.
+fn pairs(messages: u64) -> Vec<Scene> {
+    let chosen = Ask::Chosen(vec![1, 3]);
+    let mut both = Scene::of_dead(messages, &[replay(1, messages + 1, false), Ask::All]);
+    both.dead.retain(|n| n % 2 == 1);
+    vec![
+        Scene::of_dead(messages, &[Ask::All, Ask::All]),
+        Scene::of_dead(messages, &[chosen.clone(), Ask::All]),
+        Scene::of_dead(messages, &[Ask::All, chosen]),
+        both,
+    ]
+}
+
 fn explored(name: &str, scenes: &[Scene], budget: Budget) -> Explored {
     let mut all = Explored::default();
     for scene in scenes {
@@ -38,24 +56,91 @@ fn explored(name: &str, scenes: &[Scene], budget: Budget) -> Explored {
     all
 }
 
-/// Whatever one call, or one and another, meets.
+const NOTHING: Budget = Budget {
+    faults: 0,
+    events: 0,
+    switches: 0,
+    deletes: false,
+};
+
+/// Whatever a call meets, and another.
 #[test]
 fn faults() {
-    let budget = Budget {
-        faults: if is_deep() { 3 } else { 2 },
-        ..Budget::default()
-    };
-    explored("faults", &scenes(3), budget);
+    let one = Budget { faults: 1, ..NOTHING };
+    let two = Budget { faults: 2, ..NOTHING };
+    let mut all = explored("one fault", &scenes(5), one);
+    all.add(explored("two faults", &scenes(deep(2, 3)), two));
+    assert!(all.schedules >= 5000, "{all}");
 }
 
-/// Whatever happens beside, wherever a call fails.
+/// Whatever happens beside, wherever, and a call fails as well.
 #[test]
 fn faults_and_events() {
-    let budget = Budget {
-        faults: 1,
-        events: if is_deep() { 2 } else { 1 },
+    let alone = Budget {
+        events: deep(1, 2),
         deletes: true,
-        ..Budget::default()
+        ..NOTHING
     };
-    explored("faults and events", &scenes(3), budget);
+    let both = Budget {
+        faults: 1,
+        events: 1,
+        ..NOTHING
+    };
+    let mut all = explored("events", &scenes(5), alone);
+    all.add(explored("faults and events", &scenes(deep(2, 3)), both));
+    assert!(all.schedules >= 10_000, "{all}");
+}
+
+/// Two runners of one job, or of two, that sleep and wake at any call.
+#[test]
+fn switches() {
+    let alone = Budget {
+        switches: deep(2, 3),
+        ..NOTHING
+    };
+    let events = Budget {
+        switches: deep(1, 2),
+        events: 1,
+        ..NOTHING
+    };
+    let faults = Budget {
+        switches: 1,
+        faults: 1,
+        ..NOTHING
+    };
+    let mut all = explored("switches", &scenes(3), alone);
+    all.add(explored("switches and events", &scenes(3), events));
+    all.add(explored("switches and faults", &scenes(deep(2, 3)), faults));
+    all.add(explored("two jobs", &pairs(3), alone));
+    all.add(explored(
+        "two jobs and events",
+        &pairs(3),
+        Budget {
+            switches: 1,
+            ..events
+        },
+    ));
+    assert!(all.schedules >= 10_000, "{all}");
+}
+
+/// More of everything, as seeds have it.
+#[test]
+fn much_at_random() {
+    let budget = Budget {
+        faults: 3,
+        events: 4,
+        switches: 6,
+        deletes: false,
+    };
+    let mut all = Explored::default();
+    for scene in scenes(5).iter().chain(&pairs(5)) {
+        all.add(some(&MemoryFactory, scene, budget, 0..deep(800, 100_000)));
+        let deletes = Budget {
+            deletes: true,
+            ..budget
+        };
+        all.add(some(&MemoryFactory, scene, deletes, 0..deep(200, 10_000)));
+    }
+    println!("much at random: {all}");
+    all.assert_kept();
 }

@@ -27,6 +27,9 @@ use crate::suite::{Engine, World};
 /// The time between two publications.
 const TICK: Duration = Duration::from_millis(1);
 
+/// The body of every message.
+static BODY: [u8; HALF_A_STEP] = [b' '; HALF_A_STEP];
+
 /// A delivery that was seen: which message, by which job, if by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -102,7 +105,7 @@ impl Theatre {
             scene: scene.clone(),
             jobs: Vec::new(),
             places: Vec::new(),
-            body: Bytes::from(vec![b' '; HALF_A_STEP]),
+            body: Bytes::from_static(&BODY),
             seen: Vec::new(),
             rejected: Vec::new(),
             cancelled: Vec::new(),
