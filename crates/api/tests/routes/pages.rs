@@ -11,18 +11,15 @@ use storybus_protocol::rule::{SCHEMA_KEYWORDS, TABLE};
 use crate::messages::Mute;
 use crate::world::{Answer, Ask, Room, World, ask, note, snapshot};
 
-/// Not provoked here: what takes a store that fails, a rival, AWS, or a job.
-const ELSEWHERE: [&str; 10] = [
+/// Not provoked here: what takes a store that fails, a rival, or AWS.
+const ELSEWHERE: [&str; 7] = [
     "bus.internal_error",
     "bus.publish_failed",
     "bus.unavailable",
     "commit.contention",
     "consumer.limit",
-    "job.finished",
-    "job.not_found",
     "message.not_archived",
     "message.superseded",
-    "story.not_found",
 ];
 
 /// What a page shows: the status, and the list of reasons.
@@ -349,6 +346,12 @@ fn registry(world: &World, room: &Room, compared: &mut Compared) {
         None,
     );
     see("operator.not_found", "GET", "/v1/admin/operators/o1", None);
+    see("story.not_found", "GET", &format!("{tenant}/stories/none"), None);
+    see("job.not_found", "GET", &format!("{tenant}/jobs/j1"), None);
+    let redrives = format!("{tenant}/consumers/{}/redrives", room.consumer.id);
+    let job = world.work(room, &world.operate("POST", &redrives, None).json);
+    let job = job["job_id"].as_str().expect("an id");
+    see("job.finished", "DELETE", &format!("{tenant}/jobs/{job}"), None);
     let secrets = format!("{tenant}/producers/{}/secrets", room.producer.id);
     see("secret.not_found", "DELETE", &format!("{secrets}/s1"), None);
     world.operate("POST", &secrets, None);
