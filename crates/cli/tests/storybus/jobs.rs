@@ -213,10 +213,11 @@ fn jobs_survive_any_death() {
     let mut operator = lives.client("operator");
     let made = operator.post(&consumers, &json!({"name": "late"})).body;
     let late = made["client_id"].as_str().unwrap().to_owned();
+    let from = lives_ago(&mut operator);
     let asked = operator.post(
         &format!("{consumers}/{late}/replays"),
         &json!({
-            "from": lives_ago(&mut operator),
+            "from": from,
             "to": "9999-12-31T00:00:00Z",
             "story_ids": sent.keys().take(100).collect::<Vec<_>>(),
         }),
