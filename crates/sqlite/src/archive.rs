@@ -30,8 +30,8 @@ use storybus_core::ports::archive::PartLimits;
 use storybus_core::ports::{Archive, StoreError};
 use storybus_protocol::id::{CorrelationId, MessageId, WorkspaceId};
 
-use self::block::Block;
 pub(crate) use self::block::BlockCache;
+use self::block::{Block, Packer};
 pub use self::compact::ArchiveLimits;
 pub(crate) use self::compact::{Archivist, channel};
 pub(crate) use self::retention::Retention;
@@ -55,6 +55,28 @@ impl SqliteArchive {
     /// What was published then, or before, is not in the archive any more.
     fn horizon(&self) -> Millis {
         rows::before(self.inner.clock().now(), self.retention)
+    }
+
+    /// Adds messages as one block, as if they had been published: a history for measurements and tests. Their positions are
+    /// given here; their times must not go back.
+    #[doc(hidden)]
+    pub async fn add(&self, workspace: &WorkspaceId, messages: Vec<Archived>) -> Result<(), StoreError> {
+        let (count, of) = (messages.len(), workspace.clone());
+        let placed = self.inner.writer().call(move |tx| {
+            let mut seqs = Vec::with_capacity(count);
+            for _ in 0..count {
+                seqs.push(tx.next_position()?);
+            }
+            Ok((tx.number(&of)?, seqs))
+        });
+        let (workspace, seqs) = placed.await?;
+        let messages: Vec<_> = seqs.into_iter().zip(messages).collect();
+        let packed = Packer::new().and_then(|mut packer| packer.pack(workspace, &messages));
+        let packed = packed.map_err(|error| Failure::Stored(format!("compression failed: {error}")))?;
+        match packed {
+            Some(block) => self.inner.writer().call(move |tx| block.insert(tx)).await,
+            None => Ok(()),
+        }
     }
 
     /// Looks into the archive of a workspace that has one, in one snapshot.

@@ -155,13 +155,17 @@ pub(super) struct Archiving<'a> {
 impl Archiving<'_> {
     /// Makes blocks until no more than so many messages are left.
     fn compact(&self, tail: usize) -> Result<(), StoreError> {
-        let worth_it = if tail == 0 { 1 } else { tail + WORTH_IT };
+        let worth_it = if tail == 0 {
+            1
+        } else {
+            tail.saturating_add(WORTH_IT)
+        };
         if !self.has_messages(worth_it)? {
             return Ok(());
         }
         let failed = |error| Failure::Stored(format!("compression failed: {error}"));
         let mut packer = Packer::new().map_err(failed)?;
-        while self.has_messages(tail + 1)? {
+        while self.has_messages(tail.saturating_add(1))? {
             let Some((workspace, messages)) = self.oldest()? else {
                 break;
             };
