@@ -23,9 +23,6 @@ use crate::store::Inner;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How many looks it leaves out after a failure (there is no room, most likely).
 const AFTER_FAILURE: u32 = 40;
-/// How many more messages than it leaves alone there must be before it begins.
-const WORTH_IT: usize = 512;
-
 /// How the archive is laid out. Only tests and measurements have a reason to change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveLimits {
@@ -155,11 +152,8 @@ pub(super) struct Archiving<'a> {
 impl Archiving<'_> {
     /// Makes blocks until no more than so many messages are left.
     fn compact(&self, tail: usize) -> Result<(), StoreError> {
-        let worth_it = if tail == 0 {
-            1
-        } else {
-            tail.saturating_add(WORTH_IT)
-        };
+        // a few blocks at a time, not a message
+        let worth_it = tail.saturating_add(tail / 8).saturating_add(1);
         if !self.has_messages(worth_it)? {
             return Ok(());
         }

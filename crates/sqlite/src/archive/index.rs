@@ -379,3 +379,27 @@ pub(super) fn sweep(tx: &Tx<'_>) -> Result<bool, Failure> {
     )?;
     Ok(dropped > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_what_directories_hold() {
+        let key = *b"0123456789abcdef";
+        let hashes = [
+            hash(Kind::Message, 1, &key),
+            hash(Kind::Correlation, 1, &key),
+            hash(Kind::Story, 2, &key),
+        ];
+        assert_eq!(
+            hashes,
+            [
+                854_411_929_180_329_981,
+                3_449_664_843_520_120_219,
+                5_824_606_778_065_830_538
+            ]
+        );
+        assert!(hashes.iter().all(|hash| *hash >= 0));
+    }
+}
