@@ -19,6 +19,7 @@ mod index;
 mod lookup;
 mod read;
 mod retention;
+mod verify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,7 @@ use self::block::{Block, Packer};
 pub use self::compact::ArchiveLimits;
 pub(crate) use self::compact::{Archivist, channel};
 pub(crate) use self::retention::Retention;
+pub(crate) use self::verify::verify;
 use crate::error::Failure;
 use crate::reader::View;
 use crate::rows::{self, Rows};

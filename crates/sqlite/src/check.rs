@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use storybus_core::domain::job::Job;
 
-use crate::archive::BlockCache;
+use crate::archive::{self, BlockCache};
 use crate::backup::open_read_only;
 use crate::error::{Failure, OpenError};
 use crate::reader::View;
@@ -20,6 +20,7 @@ use crate::schema;
 const MOST: usize = 20;
 
 const RESTORE: &str = "the database is damaged: stop the bus, keep a copy of the directory, look after the disk, and restore the last backup";
+const BLOCK: &str = "its messages are lost to the archive: receives and replays fail when they come to one; look after the disk, and restore a backup or replay around them";
 const PURGE: &str = "receives of this consumer fail when they come to it: purge its queue, then replay to it what it still needs";
 const DEAD: &str = "a look at this consumer's dead letters fails when it comes to it: restore a backup, or delete the consumer";
 const REPORT: &str =
@@ -130,6 +131,7 @@ pub fn check(data: &Path) -> Result<Checked, OpenError> {
         references::messages(checked, view, &queues)
     });
     checked.part(&view, "the order groups", groups::check);
+    checked.part(&view, "the archive", blocks_of_archive);
     checked.part(&view, "the jobs", jobs);
     checked.part(&view, "the positions", positions);
     Ok(checked)
@@ -146,6 +148,13 @@ fn pages(checked: &mut Checked, connection: &Connection) -> Result<(), Failure> 
         }
     }
     Ok(())
+}
+
+fn blocks_of_archive(checked: &mut Checked, view: &View<'_>) -> Result<(), Failure> {
+    let mut kind = checked.kind(BLOCK);
+    archive::verify(view, |failure| {
+        kind.add(|| storybus_core::ports::StoreError::from(failure).to_string());
+    })
 }
 
 fn jobs(checked: &mut Checked, view: &View<'_>) -> Result<(), Failure> {

@@ -16,6 +16,8 @@ async fn filled() -> (Place, storybus_protocol::id::WorkspaceId) {
     }
     place.store.compact().await.unwrap();
     assert!(place.number("SELECT count(*) FROM archive_segment WHERE state = 1") > 0);
+    let found = storybus_sqlite::check(place.directory.path()).unwrap().findings;
+    assert!(found.is_empty(), "{found:?}");
     (place, workspace)
 }
 
@@ -37,6 +39,9 @@ fn damaged_bodies_hide_no_other_block() {
                 assert_eq!(database.execute(sql, []).unwrap(), 1);
             })
             .await;
+        let found = storybus_sqlite::check(place.directory.path()).unwrap().findings;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].what.contains("archive block 2 "), "{found:?}");
         // its heads are whole
         let archive = place.store.archive();
         assert_eq!(archive.latest(&workspace, None, 100).await.unwrap().len(), 40);
