@@ -92,7 +92,7 @@ impl Orders {
     pub(crate) fn serve(self, connection: &Connection, limits: ArchiveLimits) {
         let mut inner: Weak<Inner> = Weak::new();
         let mut pause = 0_u32;
-        let mut seen = None;
+        let (mut seen, mut failed) = (None, None);
         let cache = BlockCache::default();
         loop {
             match self.0.recv_timeout(LOOK_EVERY) {
@@ -102,7 +102,13 @@ impl Orders {
                     done.send(worked).ok();
                 }
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) if pause > 0 => pause -= 1,
+                Err(RecvTimeoutError::Timeout) if pause > 0 => {
+                    // not at the end, when the writer goes first
+                    if let Some(error) = failed.take() {
+                        tracing::warn!(%error, "archiving failed; it goes on later");
+                    }
+                    pause -= 1;
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     // cheap to ask, and the same as long as nobody has written
                     let version = connection
@@ -113,8 +119,7 @@ impl Orders {
                     }
                     seen = version;
                     if let Err(error) = work(&inner, connection, &cache, limits, limits.tail) {
-                        tracing::warn!(%error, "archiving failed; it goes on later");
-                        (pause, seen) = (AFTER_FAILURE, None);
+                        (pause, seen, failed) = (AFTER_FAILURE, None, Some(error));
                     }
                 }
             }
