@@ -1,4 +1,4 @@
-//! The publish protocol over SQLite: a selection of the schedules that the test kit runs over its engine in memory. Each
+//! The publish protocol and the steps of jobs over SQLite: a selection of the schedules that the test kit runs over its engine in memory. Each
 //! on a database of its own, which is closed and opened again before all is retried.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::SqliteEngine;
 use storybus_testkit::FakeClock;
+use storybus_testkit::explore::jobs::{self, Ask, Budget, Scene};
 use storybus_testkit::explore::{Explored, Limits, Message, Prologue, sequence_over, wander_over};
 use storybus_testkit::faulty::Call;
 use storybus_testkit::suite::{Engine, Factory};
@@ -73,4 +74,61 @@ fn many_attempts_at_random() {
     println!("sqlite, many at random: {all}");
     all.assert_kept();
     assert_eq!(all.schedules, 800, "{all}");
+}
+
+/// A redrive of all, one of chosen messages, a replay.
+fn scenes() -> [Scene; 3] {
+    let replay = Ask::Replay {
+        from: 1,
+        to: 4,
+        even: false,
+    };
+    [
+        Scene::of_dead(3, &[Ask::All]),
+        Scene::of_dead(3, &[Ask::Chosen(vec![1, 3, 9])]),
+        Scene::of_archived(3, &[replay]),
+    ]
+}
+
+/// Whatever one call of a job's step meets, the end of the process too, and whatever happens beside.
+#[test]
+fn jobs_that_fail_anywhere() {
+    let faults = Budget {
+        faults: 1,
+        restarts: true,
+        ..Budget::default()
+    };
+    let events = Budget {
+        events: 1,
+        deletes: true,
+        ..Budget::default()
+    };
+    let mut all = Explored::default();
+    for scene in scenes() {
+        all.add(jobs::every(&SqliteFactory, &scene, faults));
+        all.add(jobs::every(&SqliteFactory, &scene, events));
+    }
+    println!("sqlite, jobs: {all}");
+    all.assert_kept();
+    assert!(all.schedules >= 300, "{all}");
+}
+
+/// Runners and jobs that run into each other, with faults, restarts and events, as seeds have it.
+#[test]
+fn many_runners_at_random() {
+    let budget = Budget {
+        faults: 2,
+        events: 3,
+        switches: 5,
+        deletes: false,
+        restarts: true,
+    };
+    let pair = Scene::of_dead(4, &[Ask::All, Ask::Chosen(vec![1, 2])]);
+    let mut all = Explored::default();
+    for scene in scenes().iter().chain([&pair]) {
+        all.add(jobs::some(&SqliteFactory, scene, budget, 0..40));
+    }
+    println!("sqlite, many runners: {all}");
+    all.assert_kept();
+    assert_eq!(all.schedules, 160, "{all}");
 }

@@ -66,12 +66,17 @@ const NOTHING: Budget = Budget {
     events: 0,
     switches: 0,
     deletes: false,
+    restarts: false,
 };
 
 /// Whatever a call meets, and another.
 #[test]
 fn faults() {
-    let one = Budget { faults: 1, ..NOTHING };
+    let one = Budget {
+        faults: 1,
+        restarts: true,
+        ..NOTHING
+    };
     let two = Budget { faults: 2, ..NOTHING };
     let mut all = explored("one fault", &scenes(5), one);
     all.add(explored("two faults", &some_of(&scenes(deep(2, 3))), two));
@@ -92,7 +97,7 @@ fn faults_and_events() {
         ..NOTHING
     };
     let mut all = explored("events", &scenes(5), alone);
-    all.add(explored("faults and events", &some_of(&scenes(deep(2, 3))), both));
+    all.add(explored("faults and events", &scenes(deep(2, 3)), both));
     assert!(all.schedules >= 10_000, "{all}");
 }
 
@@ -136,7 +141,8 @@ fn much_at_random() {
         faults: 3,
         events: 4,
         switches: 6,
-        deletes: false,
+        restarts: true,
+        ..NOTHING
     };
     let mut all = Explored::default();
     for scene in scenes(5).iter().chain(&pairs(5)) {

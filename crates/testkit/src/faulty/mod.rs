@@ -17,13 +17,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use storybus_core::ports::StoreError;
 use storybus_core::ports::ledger::{Recorded, Written};
 use storybus_core::ports::topic::PublishError;
 use storybus_core::ports::workspaces::RegistryError;
+use storybus_core::ports::{
+    ActivityLog, Archive, AuditLog, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues, StoreError,
+    Stories, Topic, Workspaces,
+};
 
 pub use plan::{Hold, Plan};
 pub use switch::{FaultSwitch, UnknownFault};
+
+use crate::suite::Stores;
 
 /// What happens at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -224,6 +229,30 @@ impl<P: ?Sized> Faulty<P> {
                 result
             }
         }
+    }
+}
+
+/// An engine's ports, each doing what this director says.
+#[must_use]
+pub fn stores(stores: &Stores, director: &Arc<dyn Director>) -> Stores {
+    macro_rules! wrapped {
+        ($($field:ident: $port:ident),* $(,)?) => {
+            Stores { $($field: Arc::new(Faulty::<dyn $port>::new(stores.$field.clone(), director.clone()))),* }
+        };
+    }
+    wrapped! {
+        ledger: Ledger,
+        topic: Topic,
+        queues: Queues,
+        queue_control: QueueControl,
+        dead_letters: DeadLetters,
+        archive: Archive,
+        stories: Stories,
+        jobs: Jobs,
+        activity: ActivityLog,
+        workspaces: Workspaces,
+        connections: Connections,
+        audit: AuditLog,
     }
 }
 

@@ -14,7 +14,8 @@ use crate::suite::Factory;
 /// How much may happen in one schedule, beside the steps of one runner after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Budget {
-    /// How many calls meet a fault: they fail, lose their answer, arrive late, or their runner is stopped.
+    /// How many calls meet a fault: they fail, lose their answer, arrive late, their runner is stopped, or the whole process
+    /// with the engine in it.
     pub faults: usize,
     /// How many things happen beside: a cancellation, a publication, a receive, a rejection.
     pub events: usize,
@@ -22,6 +23,8 @@ pub struct Budget {
     pub switches: usize,
     /// Whether the consumer may be deleted.
     pub deletes: bool,
+    /// Whether one of the faults may be the end of the process.
+    pub restarts: bool,
 }
 
 /// A schedule that is longer goes in circles.
@@ -83,6 +86,7 @@ enum Next {
     /// Another goes on: one that stands somewhere, or a new one at this job.
     Switch(Switch),
     Arrive,
+    Restart,
 }
 
 enum Switch {
@@ -130,6 +134,13 @@ fn play(theatre: &mut Theatre, mut budget: Budget, choices: &mut Choices) -> Res
                 standing.push(std::mem::replace(&mut current, other));
             }
             Next::Arrive => theatre.arrive(),
+            Next::Restart => {
+                budget.faults -= 1;
+                standing.clear();
+                current.stop();
+                goes = false;
+                theatre.restart();
+            }
         }
     }
     Err((
@@ -172,6 +183,9 @@ fn nexts(theatre: &Theatre, current: &Runner, standing: &[Runner], budget: Budge
             &[Fault::Before, Fault::StopBefore]
         };
         nexts.extend(faults.iter().map(|fault| Next::Go(*fault)));
+        if budget.restarts {
+            nexts.push(Next::Restart);
+        }
     }
     if budget.events > 0 {
         let jobs = 0..theatre.jobs.len();

@@ -20,9 +20,11 @@ use crate::executor::run;
 use crate::explore::gate::{Gate, Late, Place};
 use crate::explore::led::{Way, lead};
 use crate::faulty::{Call, Fault, Faulty};
+use crate::memory::Memory;
+use crate::random::SeededRandom;
 use crate::suite::sample::{self, Letter};
 use crate::suite::world::{handles, number};
-use crate::suite::{Engine, World};
+use crate::suite::{Engine, Stores, World};
 
 /// The time between two publications.
 const TICK: Duration = Duration::from_millis(1);
@@ -89,6 +91,11 @@ impl Runner {
             Place::Before(call) => Some(call),
             Place::Running | Place::After(_) | Place::Sleeping(_) | Place::Stopped => None,
         }
+    }
+
+    /// Ends it where it stands.
+    pub(super) fn stop(&mut self) {
+        self.future = Box::pin(std::future::pending());
     }
 }
 
@@ -251,6 +258,19 @@ impl Theatre {
                 }
             }
         }
+    }
+
+    /// The process ends and another begins: the runners and the calls on their way are gone, what is stored is not.
+    pub(super) fn restart(&mut self) {
+        self.trace.push("the process ends, and begins anew".to_owned());
+        self.late.clear();
+        // nothing may hold the closed engine
+        let nothing = Stores::of(&Arc::new(Memory::new(Arc::new(self.world.clock.clone()))));
+        let random = Arc::new(SeededRandom::default());
+        let ports = crate::ports(&nothing, Arc::new(self.world.clock.clone()), random);
+        self.bus = Bus::new(ports, Settings::default());
+        run(self.world.reopen());
+        self.bus = Bus::new(self.world.ports(), Settings::default());
     }
 
     pub(super) fn happen(&mut self, event: Event) {
