@@ -149,7 +149,10 @@ fn delete(tx: &mut Tx<'_>, id: &ConnectionId, audit: &AuditEntry) -> Decision {
     }
     tx.execute("DELETE FROM system_id WHERE producer = ?1", [id.as_str()])?;
     // a queue can be long: its rows are the sweeper's
-    tx.execute("UPDATE queue SET closed = 1 WHERE consumer = ?1", [id.as_str()])?;
+    tx.execute(
+        "UPDATE queue SET closed = 1, consumer = '#' || id WHERE consumer = ?1",
+        [id.as_str()],
+    )?;
     audit::write(tx, audit)?;
     let id = id.clone();
     tx.after_commit(move |registry| registry.drop_connection(&id));

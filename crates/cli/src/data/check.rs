@@ -13,7 +13,8 @@ use crate::exit::{self, Failure};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Reads everything in the data directory, or in a backup, and changes nothing; the bus may run. Looked at: the database's pages and
-indexes; that every message in a queue and every dead letter has its body; that the counters agree with the rows; that each order
+indexes; that every message in a queue and every dead letter has its body; that the
+archive's blocks unpack; that the counters agree with the rows; that each order
 group can be received; that jobs, workspaces and connections can be read.
 
 Exit codes: 0 all is well; 1 something was found, each with what to do; 2 the directory cannot be used."

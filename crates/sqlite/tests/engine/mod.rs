@@ -62,7 +62,8 @@ pub(crate) fn world(store: &Store, clock: &FakeClock) -> World {
     World::new(Box::new(Borrowed(store.clone())), clock.clone())
 }
 
-fn stores(store: &Store) -> Stores {
+/// Its ports.
+pub(crate) fn stores(store: &Store) -> Stores {
     Stores {
         ledger: Arc::new(store.ledger()),
         topic: Arc::new(store.topic()),
