@@ -10,7 +10,7 @@ use crate::verbs::told;
 
 const DOCUMENTATION: &str = include_str!("../../../../../docs/command-line.md");
 /// What `docs/operating.md` documents, or `--help` of the verb alone.
-const NOT_THE_OPERATORS: &[&str] = &["serve", "publish", "pull"];
+const NOT_THE_OPERATORS: &[&str] = &["serve", "backup", "restore", "check", "publish", "pull"];
 
 /// The verbs that do something, by the words that call them.
 fn verbs() -> BTreeMap<String, Command> {
