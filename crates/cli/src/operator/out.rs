@@ -11,8 +11,8 @@ use super::api::Document;
 use crate::client::json::{Layout, layout, plain};
 use crate::exit::Failure;
 
-/// The widest a cell of a table may be, but for the last of a row.
-const WIDEST: usize = 44;
+/// The widest a cell of a table may be, but for the last of a row: three ids.
+const WIDEST: usize = 66;
 
 /// Prints text. A reader that has gone is no failure.
 pub(super) fn text(text: &str) -> Result<(), Failure> {
@@ -343,9 +343,9 @@ mod tests {
     #[test]
     fn long_cells_are_cut_but_the_last() {
         let mut table = Table::new(&["A", "B"]);
-        table.row(vec![Cell::new("x".repeat(60)), Cell::new("y".repeat(60))]);
+        table.row(vec![Cell::new("x".repeat(70)), Cell::new("y".repeat(70))]);
         let text = table.laid_out(false);
-        assert!(text.contains(&format!("{}…  {}", "x".repeat(43), "y".repeat(60))));
+        assert!(text.contains(&format!("{}…  {}", "x".repeat(65), "y".repeat(70))));
     }
 
     #[test]
