@@ -177,7 +177,7 @@ impl Archive for SqliteArchive {
 }
 
 /// The block that holds a place.
-pub(crate) fn block_of(rows: &impl Rows, workspace: i64, seq: i64) -> Result<Option<Block>, Failure> {
+fn block_of(rows: &impl Rows, workspace: i64, seq: i64) -> Result<Option<Block>, Failure> {
     Ok(Block::at(rows, workspace, seq)?.filter(|block| seq <= block.last_seq))
 }
 

@@ -74,19 +74,10 @@ pub(crate) fn load(view: &View<'_>, workspace: i64, seq: i64) -> Result<Option<A
 
 /// Whether there is a message at a place of a workspace.
 pub(crate) fn exists(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool, Failure> {
-    Ok(is_row(rows, workspace, seq)? || archive::exists(rows, workspace, seq)?)
-}
-
-/// Whether a message that was there a moment ago still is: the same, and no block is decompressed for it.
-pub(crate) fn is_kept(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool, Failure> {
-    Ok(is_row(rows, workspace, seq)? || archive::block_of(rows, workspace, seq)?.is_some())
-}
-
-fn is_row(rows: &impl Rows, workspace: i64, seq: i64) -> Result<bool, Failure> {
     let found = rows.find(
         "SELECT 1 FROM message WHERE seq = ?1 AND workspace = ?2",
         [seq, workspace],
         |_| Ok(()),
     )?;
-    Ok(found.is_some())
+    Ok(found.is_some() || archive::exists(rows, workspace, seq)?)
 }

@@ -28,7 +28,7 @@ pub(super) const COLUMNS: &str =
 
 /// What a block's row says of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
+pub(super) struct Block {
     pub(super) id: i64,
     pub(super) workspace: i64,
     pub(super) first_seq: i64,

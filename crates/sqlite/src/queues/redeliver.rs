@@ -90,7 +90,7 @@ impl Redeliver {
             }
             last = source.place;
             // read from the archive just before its time was over
-            if !messages::is_kept(tx, workspace, source.message)? {
+            if !messages::exists(tx, workspace, source.message)? {
                 continue;
             }
             let arrival = Arrival {
