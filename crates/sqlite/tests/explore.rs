@@ -90,7 +90,7 @@ fn scenes() -> [Scene; 3] {
     ]
 }
 
-/// Whatever one call of a job's step meets, the end of the process too, and whatever happens beside.
+/// What one call of a job's step meets, the end of the process too, or what happens beside, as seeds have it.
 #[test]
 fn jobs_that_fail_anywhere() {
     let faults = Budget {
@@ -105,12 +105,12 @@ fn jobs_that_fail_anywhere() {
     };
     let mut all = Explored::default();
     for scene in scenes() {
-        all.add(jobs::every(&SqliteFactory, &scene, faults));
-        all.add(jobs::every(&SqliteFactory, &scene, events));
+        all.add(jobs::some(&SqliteFactory, &scene, faults, 0..30));
+        all.add(jobs::some(&SqliteFactory, &scene, events, 0..10));
     }
     println!("sqlite, jobs: {all}");
     all.assert_kept();
-    assert!(all.schedules >= 300, "{all}");
+    assert_eq!(all.schedules, 120, "{all}");
 }
 
 /// Runners and jobs that run into each other, with faults, restarts and events, as seeds have it.
@@ -126,9 +126,9 @@ fn many_runners_at_random() {
     let pair = Scene::of_dead(4, &[Ask::All, Ask::Chosen(vec![1, 2])]);
     let mut all = Explored::default();
     for scene in scenes().iter().chain([&pair]) {
-        all.add(jobs::some(&SqliteFactory, scene, budget, 0..40));
+        all.add(jobs::some(&SqliteFactory, scene, budget, 0..20));
     }
     println!("sqlite, many runners: {all}");
     all.assert_kept();
-    assert_eq!(all.schedules, 160, "{all}");
+    assert_eq!(all.schedules, 80, "{all}");
 }
