@@ -9,6 +9,7 @@
 mod abuse;
 mod bus;
 mod client;
+mod data;
 mod disk;
 #[cfg(feature = "faults")]
 mod faults;
