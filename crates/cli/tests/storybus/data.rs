@@ -128,12 +128,13 @@ fn a_backup_of_a_bus_under_load_is_a_bus() {
     let data = home.path("data");
     let mut taken = Vec::new();
     let mut acknowledged = BTreeSet::new();
+    let (accepted, stop) = (Mutex::new(Accepted::new()), AtomicBool::new(false));
     for life in 0..2 {
-        let (accepted, stop) = (Mutex::new(Accepted::new()), AtomicBool::new(false));
+        let producer = bus.log_in(&first, "producer");
         std::thread::scope(|scope| {
             // the stories of a second life would have to go on where the first was killed
             if life == 0 {
-                scope.spawn(|| load(bus.log_in(&first, "producer"), &accepted, &stop));
+                scope.spawn(|| load(producer, &accepted, &stop));
                 wait_for("load", || (count(&accepted) > 100).then_some(()));
             }
             let mut consumer = bus.log_in(&first, "consumer");
@@ -161,7 +162,7 @@ fn a_backup_of_a_bus_under_load_is_a_bus() {
         assert_eq!(done("check", &[&data])["ok"], true);
         let name = format!("killed-{life}");
         done("backup", &[&data, &home.path(&name)]);
-        let before = accepted.into_inner().unwrap();
+        let before = accepted.lock().unwrap().clone();
         taken.push((name, before, acknowledged.clone()));
         bus = home.serve();
     }
