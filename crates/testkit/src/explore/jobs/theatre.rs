@@ -132,7 +132,10 @@ impl Theatre {
         for n in 1..=self.scene.messages {
             self.publish();
             if !self.scene.waiting.contains(&n) {
-                let held = run(self.world.receive(&self.queue, 1));
+                let all = run(self.world.receive(&self.queue, 10));
+                let (held, waiting): (Vec<_>, Vec<_>) =
+                    all.into_iter().partition(|d| number(d.message_id) == n);
+                run(self.world.release(&self.queue, &waiting, Duration::ZERO));
                 if self.scene.dead.contains(&n) {
                     run(self.world.reject(&self.queue, &held, "bad"));
                 } else {
