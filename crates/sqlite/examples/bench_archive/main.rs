@@ -26,7 +26,7 @@ use storybus_core::ports::archive::PartLimits;
 use storybus_core::ports::{Archive as _, Clock as _, Stories as _};
 use storybus_testkit::suite::sample;
 
-use self::bus::{Bus, bytes_of};
+use self::bus::{Bus, bytes_of, threads};
 use self::story::{Snapshot, scatter, sixteen};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -119,6 +119,11 @@ async fn cost(dir: &Path, count: u64) {
             "{}: {rate:.0} publishes/s",
             ["without the archivist", "with it"][with]
         );
+        let used: Vec<String> = threads()
+            .iter()
+            .map(|(name, seconds)| format!("{name} {:.1}", seconds * 1e6 / (count + count / 8) as f64))
+            .collect();
+        println!("    processor time, µs a message: {}", used.join(", "));
         rates[with].push(rate);
         bus.store.close().await;
         std::fs::remove_dir_all(&dir).unwrap();
