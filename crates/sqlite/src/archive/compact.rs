@@ -41,7 +41,7 @@ pub struct ArchiveLimits {
 impl Default for ArchiveLimits {
     fn default() -> Self {
         Self {
-            tail: 4096,
+            tail: 2048,
             block_messages: 64,
             block_bytes: 256 * 1024,
             run_blocks: 64,
