@@ -19,7 +19,7 @@ use storybus_core::ports::{Jobs, StoreError};
 use storybus_protocol::id::{JobId, WorkspaceId};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 /// How long the runner sleeps when there is nothing to do and nobody wakes it.
 const IDLE: Duration = Duration::from_secs(5);
@@ -138,7 +138,11 @@ impl Runner {
                     self.failed.insert(id, (pause, Instant::now() + pause));
                 }
             }
-            sleep(now.elapsed().min(LONGEST_REST)).await;
+            self.bus
+                .ports()
+                .clock
+                .sleep(now.elapsed().min(LONGEST_REST))
+                .await;
         }
         worked
     }
