@@ -51,6 +51,10 @@ fn some_of(scenes: &[Scene]) -> Vec<Scene> {
     scenes.iter().step_by(deep(2, 1)).cloned().collect()
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "what was explored is told, as by the other explorations"
+)]
 fn explored(name: &str, scenes: &[Scene], budget: Budget) -> Explored {
     let mut all = Explored::default();
     for scene in scenes {

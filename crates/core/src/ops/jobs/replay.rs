@@ -1,5 +1,7 @@
 //! REPLAY: archived messages into one queue again.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use storybus_protocol::Violation;
 use storybus_protocol::id::CorrelationId;
@@ -13,6 +15,9 @@ use crate::ops::admin::{Actor, details, limits, refuse_faults};
 
 /// The most entries of each list of a replay.
 pub const MAX_SELECTED: usize = 100;
+
+/// How much older than the archive a range may begin: `30 days ago` was a moment before the request came.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// What an operator says of a replay.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -118,7 +123,7 @@ impl Bus {
                 ),
             ));
         }
-        if from.until(now) > retention {
+        if from.until(now) > retention + GRACE {
             return Err(Refusal::request_invalid(
                 "/from",
                 format!(
