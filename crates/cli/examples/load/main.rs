@@ -15,6 +15,7 @@
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 mod connection;
+mod replay;
 mod served;
 mod story;
 
@@ -60,13 +61,41 @@ struct Args {
     /// Publish only
     #[arg(long)]
     no_pull: bool,
+    /// Publish as many once more, alone, and once more beside a replay of all of them
+    #[arg(long)]
+    replay: bool,
 }
 
 #[derive(Default)]
 struct Tally {
+    /// How long each took, sorted in the end.
     micros: Vec<u32>,
     refused: u64,
     bytes: u64,
+    /// How long all of it took, in seconds.
+    took: f64,
+    connections: usize,
+}
+
+impl Tally {
+    fn rate(&self) -> f64 {
+        self.micros.len() as f64 / self.took
+    }
+
+    fn tell(&self, what: &str) {
+        println!(
+            "{what}: {} messages of {} bytes in {:.1} s over {} connections: {:.0}/s; p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms; {} refused",
+            self.micros.len(),
+            self.bytes.checked_div(self.micros.len() as u64).unwrap_or(0),
+            self.took,
+            self.connections,
+            self.rate(),
+            quantile(&self.micros, 0.5),
+            quantile(&self.micros, 0.99),
+            quantile(&self.micros, 1.0),
+            self.refused,
+        );
+    }
 }
 
 async fn publisher(
@@ -181,9 +210,9 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-async fn load(args: Arc<Args>, credentials: Credentials) -> Result<()> {
-    let credentials = Arc::new(credentials);
-    let mut connection = Connection::open(&credentials).await?;
+/// Publishes as many as were asked for.
+async fn publish(args: &Arc<Args>, credentials: &Arc<Credentials>) -> Result<Tally> {
+    let mut connection = Connection::open(credentials).await?;
     let token = connection.token(credentials.clients.producer.as_ref()).await?;
     let (began, left) = (Instant::now(), Arc::new(AtomicU64::new(args.messages)));
     let end = began + Duration::from_secs(args.seconds);
@@ -199,29 +228,31 @@ async fn load(args: Arc<Args>, credentials: Credentials) -> Result<()> {
             ))
         })
         .collect();
-    let mut all = Tally::default();
+    let mut all = Tally {
+        connections: args.connections,
+        ..Tally::default()
+    };
     for publisher in publishers {
         let tally = publisher.await??;
         all.micros.extend(tally.micros);
         all.refused += tally.refused;
         all.bytes += tally.bytes;
     }
-    let took = began.elapsed().as_secs_f64();
+    all.took = began.elapsed().as_secs_f64();
     all.micros.sort_unstable();
-    println!(
-        "publish: {} messages of {} bytes in {took:.1} s over {} connections: {:.0}/s; p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms; {} refused",
-        all.micros.len(),
-        all.bytes.checked_div(all.micros.len() as u64).unwrap_or(0),
-        args.connections,
-        all.micros.len() as f64 / took,
-        quantile(&all.micros, 0.5),
-        quantile(&all.micros, 0.99),
-        quantile(&all.micros, 1.0),
-        all.refused,
-    );
+    Ok(all)
+}
+
+async fn load(args: Arc<Args>, credentials: Credentials) -> Result<()> {
+    let credentials = Arc::new(credentials);
+    publish(&args, &credentials).await?.tell("publish");
+    if args.replay {
+        replay::measure(&args, &credentials).await?;
+    }
     if args.no_pull {
         return Ok(());
     }
+    let mut connection = Connection::open(&credentials).await?;
     let token = connection.token(credentials.clients.consumer.as_ref()).await?;
     let began = Instant::now();
     let end = began + Duration::from_secs(args.seconds);
