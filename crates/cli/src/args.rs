@@ -48,7 +48,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "When something stands still",
         &["status", "queue", "dead-letters", "redrive", "replay", "jobs"],
     ),
-    ("What happened", &["activity", "message", "stories", "audit"]),
+    (
+        "What happened",
+        &["activity", "message", "stories", "explain", "audit"],
+    ),
     (
         "Who may do what",
         &["workspaces", "producers", "consumers", "operators", "secrets"],

@@ -19,7 +19,7 @@ pub struct AuditArgs {
     #[command(flatten)]
     paging: Paging,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 /// Runs it.

@@ -95,9 +95,10 @@ pub(super) fn gone(one: &str, told: &str, id: &str, json: bool) -> Result<(), Fa
 pub(super) fn state(connection: &Value) -> Cell {
     let is = |member| connection.get(member) == Some(&Value::Bool(true));
     match (is("disabled"), is("paused")) {
-        (true, _) => Cell::new("disabled").toned(Tone::Bad),
-        (_, true) => Cell::new("paused").toned(Tone::Warn),
-        _ => Cell::new("active").toned(Tone::Good),
+        (true, true) => Cell::new("disabled, paused").toned(Tone::Bad),
+        (true, false) => Cell::new("disabled").toned(Tone::Bad),
+        (false, true) => Cell::new("paused").toned(Tone::Warn),
+        (false, false) => Cell::new("active").toned(Tone::Good),
     }
 }
 

@@ -45,7 +45,12 @@ fn a_workspace_lives_and_goes() {
         &home,
         &["workspaces", "delete", id, "--yes"],
         3,
-        &["tenant.not_empty", "to do:", "docs/errors/tenant.not_empty.md"],
+        &[
+            "tenant.not_empty",
+            "to do:",
+            "fault:   caller; retry: no",
+            "storybus explain tenant.not_empty",
+        ],
     );
     done(&home, &["consumers", "delete", "reader", "--yes"]);
     let gone = json(&home, &["workspaces", "delete", "Harbour", "--yes"]);

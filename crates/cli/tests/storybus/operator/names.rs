@@ -128,7 +128,7 @@ fn which_workspace_is_said_or_plain() {
     done(&home, &["consumers", "update", "reader", "--pause", "-w", id]);
     let out = done(&home, &["status"]);
     assert!(
-        out.contains("Two words") && out.contains("--unpause ") && out.contains(&format!(" -w {id}\n")),
+        out.contains("Two words") && out.contains("--unpause ") && out.contains(" -w 'Two words'\n"),
         "{out}"
     );
     drop(bus);
@@ -173,7 +173,7 @@ fn who_is_no_operator_is_told_so() {
         &[
             "operator.not_registered",
             "is no operator",
-            "docs/errors/operator.not_registered.md",
+            "storybus explain operator.not_registered",
         ],
     );
     fails(
