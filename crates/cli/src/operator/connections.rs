@@ -64,7 +64,24 @@ pub(super) fn create(
         kind.many()
     );
     let made = api.post(&route, body, &look)?;
-    secret::handed_over(&made, secret_file, json, fields)
+    secret::handed_over(&made, secret_file, json, fields)?;
+    let name = body["name"].as_str().unwrap_or_default();
+    if api.names(kind).count(name) > 1 {
+        out::note(&format!(
+            "another {} has the name {:?}, too: each of them is named by its id from now on",
+            kind.one(),
+            crate::client::json::plain(name)
+        ));
+    }
+    Ok(())
+}
+
+/// A connection with its workspace's name beside the id, for people.
+pub(super) fn in_words(api: &mut Api, connection: &Value) -> Value {
+    let workspace = api.names(Kind::Workspace).told(connection, "tenant");
+    let mut connection = connection.clone();
+    connection["tenant"] = workspace.into();
+    connection
 }
 
 /// Replaces members of what was found.

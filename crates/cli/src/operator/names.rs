@@ -117,7 +117,7 @@ impl Names {
     /// The name of an id, if only it has the name.
     pub(super) fn only(&self, id: &str) -> Option<&str> {
         let name = self.0.get(id)?;
-        (self.0.values().filter(|other| *other == name).count() == 1).then_some(name)
+        (self.count(name) == 1).then_some(name)
     }
 
     /// The id that is meant: one that there is, or that of the only one of this name.
@@ -137,10 +137,20 @@ impl Names {
 
     /// The same with the id, for a field.
     pub(super) fn field(&self, object: &Value, member: &str) -> Cell {
-        match object[member].as_str().and_then(|id| Some((id, self.0.get(id)?))) {
-            Some((id, name)) => Cell::new(format!("{name} ({id})")),
-            None => Cell::of(object, member),
-        }
+        Cell::new(self.told(object, member))
+    }
+
+    /// The name with the id.
+    pub(super) fn told(&self, object: &Value, member: &str) -> String {
+        let id = object[member].as_str().unwrap_or("-");
+        self.0
+            .get(id)
+            .map_or_else(|| id.to_owned(), |name| format!("{name} ({id})"))
+    }
+
+    /// How many have this name.
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.0.values().filter(|other| *other == name).count()
     }
 }
 

@@ -69,7 +69,11 @@ fn a_consumer_is_named_by_id_or_by_a_name_that_only_it_has() {
     // A name that looks like an id of something else, and one that is longer than any id.
     done(&home, &["consumers", "create", "checker"]);
     assert_eq!(json(&home, &["consumers", "show", "checker"])["name"], "checker");
-    done(&home, &["consumers", "create", "rundown"]);
+    let (code, _, err) = run(&home, &["consumers", "create", "rundown"]);
+    assert!(
+        code == 0 && err.contains("another consumer has the name \"rundown\""),
+        "{err}"
+    );
     fails(
         &home,
         &["queue", "rundown"],
@@ -90,6 +94,8 @@ fn which_workspace_is_said_or_plain() {
     let first = json(&home, &["workspaces", "create", "One"]);
     assert_eq!(json(&home, &["consumers", "list"])["consumers"], json!([]));
     let second = json(&home, &["workspaces", "create", "Two words"]);
+    // An operator has none.
+    assert!(done(&home, &["secrets", "list", "first operator"]).contains("SECRET"));
     fails(
         &home,
         &["consumers", "list"],
@@ -118,6 +124,39 @@ fn which_workspace_is_said_or_plain() {
             .unwrap(),
     );
     assert_eq!((code, out.as_str()), (0, ""));
+    // What a variable has set is not asked for, and a noun alone is told its verb.
+    for (noun, words, expected) in [
+        (
+            "jobs",
+            &["cancel"][..],
+            "Usage: storybus jobs cancel [OPTIONS] <JOB>",
+        ),
+        (
+            "stories",
+            &["ferry-strike"],
+            "did you mean storybus stories show ferry-strike?",
+        ),
+        (
+            "dead-letters",
+            &["rundown"],
+            "did you mean storybus dead-letters list rundown?",
+        ),
+    ] {
+        let mut command = command(&home, noun);
+        let (code, _, err) = told(
+            &command
+                .args(words)
+                .env("STORYBUS_WORKSPACE", "One")
+                .output()
+                .unwrap(),
+        );
+        assert!(code == 2 && err.contains(expected), "{err}");
+    }
+    let audit = json(&home, &["audit", "-w", "Two words"]);
+    for entry in audit["entries"].as_array().unwrap() {
+        assert_eq!(entry["subject"][0], second["tenant"]);
+    }
+    assert!(!done(&home, &["audit", "-w", "Two words", "--action", "tenant.create"]).contains("One"));
     fails(
         &home,
         &["consumers", "list", "-w", "Three"],
