@@ -12,6 +12,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use storybus_core::ports::Random;
+use storybus_protocol::rule;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -233,7 +234,12 @@ impl Puller {
                     let why: Vec<String> = answer
                         .violations()
                         .iter()
-                        .map(|v| format!("{}: {}", v.rule, v.message))
+                        .map(|v| match rule::about(&v.rule) {
+                            Some(about) => {
+                                format!("{}: {} (fault: {})", v.rule, plain(&v.message), about.fault)
+                            }
+                            None => format!("{}: {}", plain(&v.rule), plain(&v.message)),
+                        })
                         .collect();
                     return Err(Failure::new(
                         exit::REFUSED,

@@ -39,7 +39,7 @@ const BEFORE: u64 = 10;
 const HEAD: [&str; 8] = [
     "TIME", "STATUS", "PRODUCER", "TYPE", "MESSAGE", "STORY", "FAULT", "RULE",
 ];
-const WIDTHS: [usize; 7] = [24, 6, 12, 14, 36, 16, 8];
+const WIDTHS: [usize; 7] = [24, 6, 20, 14, 36, 20, 8];
 
 #[derive(Debug, Args)]
 pub struct ActivityArgs {

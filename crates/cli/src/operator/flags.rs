@@ -49,7 +49,7 @@ pub(crate) struct Common {
 
 impl Common {
     /// The flags that say which bus, as whom and which workspace, for a command that is to go on from this one. What comes from
-    /// variables is left out: the next command has them too.
+    /// variables is left out: the next command has them too. The workspace is what the caller says.
     pub(super) fn carried(&self, workspace: Option<&str>) -> String {
         let path = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
         let own = |value: Option<String>, name| of_flag(value, name);

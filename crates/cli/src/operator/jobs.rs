@@ -251,10 +251,16 @@ pub(super) fn wait(api: &mut Api, mut seen: Document, path: &str, json: bool) ->
 /// Why a job may have moved nothing.
 fn nothing(job: &Value, carried: &str) -> String {
     let consumer = plain(job["consumer"].as_str().unwrap_or_default());
-    let ids = job["message_ids"].as_array().is_some_and(|ids| !ids.is_empty());
+    let some = |member: &str| job[member].as_array().is_some_and(|all| !all.is_empty());
+    let (ids, stories) = (some("message_ids"), some("story_ids"));
     let why = match (job["kind"].as_str(), ids) {
         (Some("replay"), _) => format!(
-            "nothing that was published in the span fits what was asked for and the consumer's own filter: storybus consumers show {consumer}{carried}"
+            "nothing that was published in the span fits what was asked for and the consumer's own filter: storybus consumers show {consumer}{carried}{}",
+            if stories {
+                format!("; is the story one of storybus stories list{carried}?")
+            } else {
+                String::new()
+            }
         ),
         (_, true) => format!(
             "none of the messages is a dead letter of {consumer} (any more), or another redrive holds it: storybus dead-letters list {consumer}{carried}"

@@ -68,8 +68,8 @@ const ADVICE: &[Advice] = &[
     ),
     advice(
         rule::REQUEST_INVALID,
-        "the bus does not take what was asked for; the reason is above",
-        "ask for something else: the verb's --help has the ranges and an example",
+        "this cannot be done, or not with this value, for the reason above",
+        "mend what the reason names; the verb's --help has the ranges and an example",
     ),
     advice(
         rule::REQUEST_UNSUPPORTED,

@@ -163,8 +163,13 @@ fn which_workspace_is_said_or_plain() {
         3,
         &["there is no workspace \"Three\"", "(One)"],
     );
-    // An overview is of all of them, and its hints name the workspace.
+    // What is to be pasted elsewhere names the workspace, also that of a variable.
     done(&home, &["consumers", "update", "reader", "--pause", "-w", id]);
+    let mut queue = command(&home, "queue");
+    let queue = queue.arg("reader").env("STORYBUS_WORKSPACE", "Two words");
+    let (_, out, _) = told(&queue.output().unwrap());
+    assert!(out.contains(" -w 'Two words'"), "{out}");
+    // An overview is of all of them, and its hints name the workspace.
     let out = done(&home, &["status"]);
     assert!(
         out.contains("Two words") && out.contains("--unpause ") && out.contains(" -w 'Two words'\n"),
@@ -229,7 +234,25 @@ fn who_is_no_operator_is_told_so() {
         &["is the URL right?"],
     );
     let other = crate::bus::Home::new();
-    fails(&other, &["consumers", "list"], 2, &["there is no ", "kept.json"]);
+    fails(
+        &other,
+        &["consumers", "list"],
+        2,
+        &["there is no ", "kept.json", "has written"],
+    );
+    let (code, out, err) = told(
+        &command(&home, "status")
+            .arg("--json")
+            .env("STORYBUS_CLIENT_SECRET", "wrong")
+            .output()
+            .unwrap(),
+    );
+    let refused: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, text(&refused, "/violations/0/rule")),
+        (3, "operator.unauthenticated")
+    );
+    assert!(err.contains("to do: "), "{err}");
     drop(bus);
     fails(
         &home,

@@ -177,7 +177,7 @@ fn dead_letters_are_shown_whole_and_obeyed_by_no_terminal() {
     let letter = |id: &str| {
         json!({"message_id": id, "message_type": "story.context", "topic": "t\u{9b}2J", "correlation_id": "k", "producer_id": "p1",
             "receive_count": 5, "enqueued_at": "2026-09-11T10:00:00.000Z", "dead_lettered_at": "2026-09-11T11:00:00.000Z",
-            "cause": "rejected", "reason": "no \u{1b}[31mway\nout", "envelope": {"n": "TOKEN", "s": "\u{202e}x\u{7f}"}})
+            "redelivery": "redrive:j1", "cause": "rejected", "reason": "no \u{1b}[31mway\nout", "envelope": {"n": "TOKEN", "s": "\u{202e}x\u{7f}"}})
         .to_string()
         .replace("\"TOKEN\"", "1.50e3")
     };
@@ -195,9 +195,10 @@ fn dead_letters_are_shown_whole_and_obeyed_by_no_terminal() {
         (&second, &[page(&["m3"], "")]),
         (&rest, &[page(&["m3"], "")]),
     ]);
-    let out = done(&script.home, &["dead-letters", "list", "rundown"]);
+    let (_, out, err) = run(&script.home, &["dead-letters", "list", "rundown"]);
+    assert!(err.contains("3 have come back from a redrive"), "{err}");
     assert!(
-        out.contains("m3") && out.contains("no \\u001b[31mway\\nout"),
+        out.contains("  redrive:j1  ") && out.contains("m3") && out.contains("no \\u001b[31mway\\nout"),
         "{out}"
     );
     assert!(
