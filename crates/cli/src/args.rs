@@ -1,10 +1,13 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::client::json::plain as plain_text;
 use crate::client::{PublishArgs, PullArgs};
 use crate::data::{BackupArgs, CheckArgs, RestoreArgs};
 use crate::exit;
@@ -48,7 +51,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "When something stands still",
         &["status", "queue", "dead-letters", "redrive", "replay", "jobs"],
     ),
-    ("What happened", &["activity", "message", "stories", "audit"]),
+    (
+        "What happened",
+        &["activity", "message", "stories", "explain", "audit"],
+    ),
     (
         "Who may do what",
         &["workspaces", "producers", "consumers", "operators", "secrets"],
@@ -99,7 +105,50 @@ pub fn command() -> clap::Command {
 /// Parses the command line; ends the process with code 2 when it cannot be.
 #[must_use]
 pub fn parse() -> Cli {
-    Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let matches = match command().try_get_matches_from(&words) {
+        Err(error) if error.use_stderr() => told_plainly(&words).exit(),
+        Err(error) => error.exit(),
+        Ok(matches) => matches,
+    };
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// What is wrong with the words, with the usage that `--help` shows: clap's own would name what variables have set as if it were
+/// required. A noun without its verb is told the verb.
+fn told_plainly(words: &[OsString]) -> clap::Error {
+    fn plain(command: clap::Command) -> clap::Command {
+        let usage = command.clone().render_usage().to_string();
+        let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
+        command.mut_subcommands(plain).override_usage(usage)
+    }
+    let mut built = command();
+    built.build();
+    let mut error = match plain(built.clone()).try_get_matches_from(words) {
+        Err(error) => error,
+        Ok(_) => return clap::Error::new(ErrorKind::InvalidValue),
+    };
+    let value = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+    let noun = words
+        .iter()
+        .skip(1)
+        .find_map(|word| built.find_subcommand(word.to_str()?));
+    let (Some(value), Some(noun)) = (value, noun) else {
+        return error;
+    };
+    let takes = |verb: &&str| {
+        let verb = noun.find_subcommand(verb);
+        verb.is_some_and(|verb| verb.get_positionals().next().is_some())
+    };
+    if let Some(verb) = ["list", "show"].iter().find(|verb| takes(verb)) {
+        let tip = format!(
+            "did you mean storybus {} {verb} {}?",
+            noun.get_name(),
+            plain_text(&value)
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// `storybus serve`.

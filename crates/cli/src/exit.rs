@@ -19,6 +19,9 @@ pub const JOB_NOT_DONE: u8 = 6;
 /// The answer was lost, and the same again might do it twice: look first.
 pub const UNKNOWN: u8 = 7;
 
+/// A job that was waited for is done, and had nothing to move.
+pub const NOTHING_MOVED: u8 = 8;
+
 /// The text for `--help`.
 pub const HELP: &str = "Exit codes:
   0  done (publish: accepted, or a duplicate of what was accepted before)
@@ -28,7 +31,8 @@ pub const HELP: &str = "Exit codes:
   4  gave up without a final answer; the same again later is safe
   5  the store failed while the bus ran; start it again when the disk is well
   6  a job that was waited for has failed or was cancelled
-  7  nobody knows whether it was done: the answer was lost, and it might be done twice. The message says where to look";
+  7  nobody knows whether it was done: the answer was lost, and it might be done twice. The message says where to look
+  8  a job that was waited for is done and has moved nothing: nothing was there that fits";
 
 /// An error with the code that the process ends with.
 #[derive(Debug)]

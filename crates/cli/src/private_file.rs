@@ -46,6 +46,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
+/// Whether others than the owner can read a file that is there.
+#[must_use]
+pub fn is_open(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o044 != 0)
+}
+
 /// Where the content of a file is written before it takes the file's place.
 fn temporary_of(path: &Path) -> PathBuf {
     let mut temporary = std::ffi::OsString::from(".");

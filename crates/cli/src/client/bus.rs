@@ -149,9 +149,12 @@ impl BusClient {
                 })?;
                 Ok(self.token.insert(token.access_token).clone())
             }
-            408 | 429 | 500..=599 => Err(NoAnswer::Network(format!("no token: {}", answer.status))),
+            429 => Err(NoAnswer::Network(
+                "no token (429): the bus makes log-ins wait, since too many have failed lately or too many come at once".to_owned(),
+            )),
+            408 | 500..=599 => Err(NoAnswer::Network(format!("no token: {}", answer.status))),
             400 | 401 => Err(NoAnswer::Login(format!(
-                "the bus does not know {client_id}, its secret is wrong, or an operator has disabled it"
+                "the bus does not know {client_id}, its secret is wrong, or an operator has disabled it\n  to do: check the client id and where its secret comes from (--client-secret-file, STORYBUS_CLIENT_SECRET, profile or credentials file); an operator sees it in `storybus secrets list {client_id}`, and makes another with secrets create; without any operator: `storybus serve --new-operator`"
             ))),
             other => Err(NoAnswer::Login(format!(
                 "{url} answers {other} to a token request; is the URL right?"

@@ -12,6 +12,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use storybus_core::ports::Random;
+use storybus_protocol::rule;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -36,7 +37,7 @@ const BATCH: u64 = 10;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A message is acknowledged once it is printed; what is not acknowledged comes again after its visibility (60 s by
-default). Without --follow it ends when the queue has nothing more to give.
+default), and what follows in its story waits until then. Without --follow it ends when the queue has nothing more to give.
 
 Exit codes: 0 done, also by Ctrl-C; 3 the bus refused; 4 gave up; 2 a flag or the credentials cannot be used."
 )]
@@ -233,7 +234,12 @@ impl Puller {
                     let why: Vec<String> = answer
                         .violations()
                         .iter()
-                        .map(|v| format!("{}: {}", v.rule, v.message))
+                        .map(|v| match rule::about(&v.rule) {
+                            Some(about) => {
+                                format!("{}: {} (fault: {})", v.rule, plain(&v.message), about.fault)
+                            }
+                            None => format!("{}: {}", plain(&v.rule), plain(&v.message)),
+                        })
                         .collect();
                     return Err(Failure::new(
                         exit::REFUSED,
@@ -248,7 +254,11 @@ impl Puller {
                 if printed == 0 {
                     self.done.quiet.store(true, Ordering::SeqCst);
                     say(
-                        "nothing to receive now (what follows in a story is held back while earlier messages of it are in flight)",
+                        "nothing to receive now: nothing waits, an operator has paused the consumer, or earlier messages of the same stories are in flight; `storybus queue` says which",
+                    );
+                } else {
+                    say(
+                        "nothing more to receive now; what follows in a story is held back while earlier messages of it are in flight",
                     );
                 }
                 return Ok(exit::DONE);

@@ -1,11 +1,13 @@
 //! Which bus a command talks to, and as whom. The same flags and variables in every command.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::profiles::{Profile, Profiles};
+use crate::private_file;
 use crate::serve::credentials::{self, Client};
 
 /// Where `storybus serve` puts the credentials by itself, in the directory in which it was started.
@@ -153,7 +155,7 @@ impl BusArgs {
             None => None,
             Some(path) => Some(credentials::read(path)?.with_context(|| {
                 format!(
-                    "there is no {}; `storybus serve --demo` makes one",
+                    "there is no {}; give the path of the credentials file that `storybus serve` has written, or --url and --client-id",
                     path.display()
                 )
             })?),
@@ -177,13 +179,21 @@ impl BusArgs {
         else {
             let name = who.name();
             bail!(
-                "as whom? Give the {name}'s --client-id, STORYBUS_CLIENT_ID, or a --credentials-file with a {name}"
+                "as whom? Give the {name}'s --client-id, STORYBUS_CLIENT_ID, or a --credentials-file that has the {name}"
             );
         };
         let secret = match &self.client_secret_file {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
+                if private_file::is_open(path) {
+                    // Nobody is left to tell when stderr is gone.
+                    let _ = writeln!(
+                        io::stderr(),
+                        "other users can read the secret in {0}: chmod 600 {0}",
+                        path.display()
+                    );
+                }
                 Some(text.trim().to_owned())
             }
             None => secret.filter(|s| !s.is_empty()),

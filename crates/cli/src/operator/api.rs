@@ -7,9 +7,10 @@ use anyhow::{Context, anyhow};
 use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
+use storybus_protocol::rule;
 
 use super::flags::Common;
-use super::refusals;
+use super::refusals::{self, Refused};
 use crate::client::answer::{Answer, GaveUp, Repeat};
 use crate::client::bus::BusClient;
 use crate::client::settings::{Who, of_flag, variable};
@@ -23,7 +24,8 @@ pub(super) struct Api {
     pub(super) workspace: Option<String>,
     /// Whether it was named for this call, and not for all calls in a file.
     pub(super) narrowed: bool,
-    json: bool,
+    /// The id of the workspace that is meant, once it is known.
+    pub(super) meant: Option<String>,
     /// The flags that a command needs that is to go on from here.
     pub(super) carried: String,
 }
@@ -63,14 +65,14 @@ impl Api {
             named
         };
         let narrowed = named.is_some();
-        let workspace = named.or_else(|| settings.workspace.clone());
+        let workspace = named.clone().or_else(|| settings.workspace.clone());
         Ok(Self {
             client: BusClient::new(settings),
             patience: Duration::from_secs(common.patience),
             workspace,
             narrowed,
-            json: common.json,
-            carried: common.carried(None),
+            meant: None,
+            carried: common.carried(named.as_deref()),
         })
     }
 
@@ -156,16 +158,12 @@ impl Api {
             return Ok(Document(text));
         }
         let violations = answer.violations();
-        if self.json && !violations.is_empty() {
-            super::out::document(&Document(text))?;
+        let told = refusals::told(answer.status, &violations, self.client.client_id());
+        if violations.is_empty() {
+            return Err(Failure::new(exit::REFUSED, anyhow!(told)));
         }
-        Err(Failure::new(
-            exit::REFUSED,
-            anyhow!(
-                "{}",
-                refusals::told(answer.status, &violations, self.client.client_id())
-            ),
-        ))
+        let (text, document) = (told, Document(text));
+        Err(Failure::new(exit::REFUSED, Refused { text, document }))
     }
 }
 
@@ -177,7 +175,7 @@ fn failed(gave_up: GaveUp, look: &str) -> Failure {
     match gave_up {
         GaveUp::TimeUp(reason) => Failure::new(exit::GAVE_UP, anyhow!("gave up: {reason}")),
         GaveUp::Stopped => Failure::new(exit::GAVE_UP, anyhow!("stopped")),
-        GaveUp::Login(reason) => Failure::new(exit::REFUSED, anyhow!("{reason}")),
+        GaveUp::Login(reason) => refusals::refused(rule::OPERATOR_UNAUTHENTICATED, reason),
         GaveUp::Wrong(reason) => Failure::unusable(reason),
         GaveUp::Unknown(reason) => Failure::new(
             exit::UNKNOWN,

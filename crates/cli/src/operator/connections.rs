@@ -64,7 +64,24 @@ pub(super) fn create(
         kind.many()
     );
     let made = api.post(&route, body, &look)?;
-    secret::handed_over(&made, secret_file, json, fields)
+    secret::handed_over(&made, secret_file, json, fields)?;
+    let name = body["name"].as_str().unwrap_or_default();
+    if api.names(kind).count(name) > 1 {
+        out::note(&format!(
+            "another {} has the name {:?}, too: each of them is named by its id from now on",
+            kind.one(),
+            crate::client::json::plain(name)
+        ));
+    }
+    Ok(())
+}
+
+/// A connection with its workspace's name beside the id, for people.
+pub(super) fn in_words(api: &mut Api, connection: &Value) -> Value {
+    let workspace = api.names(Kind::Workspace).told(connection, "tenant");
+    let mut connection = connection.clone();
+    connection["tenant"] = workspace.into();
+    connection
 }
 
 /// Replaces members of what was found.
@@ -95,9 +112,10 @@ pub(super) fn gone(one: &str, told: &str, id: &str, json: bool) -> Result<(), Fa
 pub(super) fn state(connection: &Value) -> Cell {
     let is = |member| connection.get(member) == Some(&Value::Bool(true));
     match (is("disabled"), is("paused")) {
-        (true, _) => Cell::new("disabled").toned(Tone::Bad),
-        (_, true) => Cell::new("paused").toned(Tone::Warn),
-        _ => Cell::new("active").toned(Tone::Good),
+        (true, true) => Cell::new("disabled, paused").toned(Tone::Bad),
+        (true, false) => Cell::new("disabled").toned(Tone::Bad),
+        (false, true) => Cell::new("paused").toned(Tone::Warn),
+        (false, false) => Cell::new("active").toned(Tone::Good),
     }
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::api::Api;
-use super::connections::{body, create, deleted, list, show_found, state, written};
+use super::connections::{body, create, deleted, in_words, list, show_found, state, written};
 use super::flags::{self, Noun, Paging, Yes, either};
 use super::names::Kind;
 use super::out::{self, Cell, Table};
@@ -27,7 +27,8 @@ pub enum ConsumersVerb {
     },
     /// Make a consumer and its queue; its secret is shown once
     #[command(
-        after_help = "Without a filter it gets everything that is published from now on.
+        after_help = "Without a filter it gets everything that is published from now on. A message that was received --max-receives times becomes a
+dead letter when the consumer next asks for messages; until then it counts as waiting.
 
 Example:
   storybus consumers create rundown --type story.context --secret-file rundown.secret"
@@ -91,10 +92,10 @@ pub struct Settings {
     /// Only messages of these systems (system_id). Repeatable, or a,b
     #[arg(long = "source", value_name = "SYSTEM_ID", value_delimiter = ',')]
     sources: Option<Vec<String>>,
-    /// After so many receives without an acknowledgement a message is a dead letter, 1 to 1,000 [default: 5]
+    /// After so many receives without an acknowledgement a message is a dead letter, 1 to 1,000; a new consumer has 5
     #[arg(long, value_name = "N")]
     max_receives: Option<u32>,
-    /// How long a received message is hidden before it comes back, in seconds, 1 to 43,200 [default: 60]
+    /// How long a received message is hidden before it comes back, in seconds, 1 to 43,200; a new consumer has 60
     #[arg(long, value_name = "SECONDS")]
     visibility: Option<u32>,
     /// The AWS role that may read the queue itself; an empty value resets it
@@ -129,7 +130,10 @@ pub(super) fn run(noun: &Noun<ConsumersVerb>) -> Result<(), Failure> {
     let kind = Kind::Consumer;
     match &noun.verb {
         ConsumersVerb::List { paging } => list(&mut api, kind, paging, json, table),
-        ConsumersVerb::Show { consumer } => show_found(&api.named(kind, consumer)?.document, json, fields),
+        ConsumersVerb::Show { consumer } => {
+            let found = api.named(kind, consumer)?;
+            show_found(&found.document, json, |one| fields(&in_words(&mut api, one)))
+        }
         ConsumersVerb::Create {
             name,
             settings,

@@ -3,15 +3,17 @@
 use clap::Subcommand;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use storybus_protocol::rule;
 
 use super::api::{Api, Document};
 use super::connections::more;
 use super::flags::{Noun, Paging, quoted};
 use super::lists::ListKind;
 use super::names::Kind;
-use super::out::{self, Cell, Table};
+use super::out::{self, Cell, Table, Tone};
+use super::refusals::refused;
 use crate::client::json::{Layout, layout, plain};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 
 /// Dead letters come with their envelopes, so a page is short.
 const LIST: ListKind = ListKind {
@@ -64,7 +66,9 @@ fn list(api: &mut Api, consumer: &str, paging: &Paging, json: bool) -> Result<()
         return out::document(&all.document()?);
     }
     let letters = all.values()?;
-    let mut table = Table::new(&["MESSAGE", "TYPE", "SINCE", "RECEIVED", "CAUSE", "JOB", "REASON"]);
+    let mut table = Table::new(&[
+        "MESSAGE", "TYPE", "SINCE", "RECEIVED", "CAUSE", "CAME BY", "REASON",
+    ]);
     for letter in &letters {
         table.row(vec![
             Cell::of(letter, "message_id"),
@@ -72,12 +76,19 @@ fn list(api: &mut Api, consumer: &str, paging: &Paging, json: bool) -> Result<()
             Cell::of(letter, "dead_lettered_at"),
             Cell::of(letter, "receive_count"),
             Cell::of(letter, "cause"),
-            Cell::of(letter, "job_id"),
+            came_by(letter),
             Cell::of(letter, "reason"),
         ]);
     }
     table.print(&format!("{} has no dead letters", found.told()))?;
     more(all.next.as_deref());
+    let again = letters.iter().filter(|l| of_redrive(l)).count() as u64;
+    if again > 0 {
+        out::note(&format!(
+            "{} back from a redrive: the consumer still cannot take what it could not take before",
+            out::count(again, "has come", "have come")
+        ));
+    }
     let Some(first) = letters.first().and_then(|l| l["message_id"].as_str()) else {
         return Ok(());
     };
@@ -94,6 +105,24 @@ fn list(api: &mut Api, consumer: &str, paging: &Paging, json: bool) -> Result<()
     ])
 }
 
+/// Whether it was redriven and has died again.
+fn of_redrive(letter: &Value) -> bool {
+    let by = letter["redelivery"].as_str();
+    by.is_some_and(|by| by.starts_with("redrive:"))
+}
+
+/// The job that had brought it, or that holds it now.
+fn came_by(letter: &Value) -> Cell {
+    match letter["job_id"].as_str() {
+        Some(job) => Cell::new(format!("held by {job}")),
+        None => Cell::of(letter, "redelivery").toned(if of_redrive(letter) {
+            Tone::Warn
+        } else {
+            Tone::Plain
+        }),
+    }
+}
+
 fn show(api: &mut Api, consumer: &str, message_id: &str, json: bool) -> Result<(), Failure> {
     let found = api.named(Kind::Consumer, consumer)?;
     let path = format!("{}/dead-letters", found.path);
@@ -103,9 +132,9 @@ fn show(api: &mut Api, consumer: &str, message_id: &str, json: bool) -> Result<(
             .is_some_and(|id| id.eq_ignore_ascii_case(message_id))
     };
     let Some(letter) = api.first(&path, LIST, is_it)? else {
-        return Err(Failure::new(
-            exit::REFUSED,
-            anyhow::anyhow!(
+        return Err(refused(
+            rule::MESSAGE_NOT_FOUND,
+            format!(
                 "{} is not among the dead letters of {}\n  to do: storybus message show {}{}",
                 plain(message_id),
                 found.told(),
@@ -137,7 +166,10 @@ fn show(api: &mut Api, consumer: &str, message_id: &str, json: bool) -> Result<(
         }
     }
     out::fields(&fields)?;
-    out::text(&format!("\n{}\n", layout(&envelope(&letter), Layout::Indented)))?;
+    out::text(&format!(
+        "\nThe envelope with the producer's own escapes and numbers, laid out anew:\n{}\n",
+        layout(&envelope(&letter), Layout::Indented)
+    ))?;
     let (id, carried) = (&found.id, &api.carried);
     let message = quoted(value["message_id"].as_str().unwrap_or(message_id));
     out::next(&[

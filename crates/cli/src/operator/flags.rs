@@ -49,7 +49,7 @@ pub(crate) struct Common {
 
 impl Common {
     /// The flags that say which bus, as whom and which workspace, for a command that is to go on from this one. What comes from
-    /// variables is left out: the next command has them too.
+    /// variables is left out: the next command has them too. The workspace is what the caller says.
     pub(super) fn carried(&self, workspace: Option<&str>) -> String {
         let path = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string());
         let own = |value: Option<String>, name| of_flag(value, name);
@@ -93,9 +93,9 @@ pub(super) fn quoted(word: &str) -> String {
 /// How much of a list.
 #[derive(Debug, Clone, Args)]
 pub struct Paging {
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    limit: u64,
+    /// At most so many [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// All there are
     #[arg(long, conflicts_with = "limit")]
     all: bool,
@@ -103,11 +103,22 @@ pub struct Paging {
 
 impl Paging {
     /// Everything.
-    pub(super) const ALL: Self = Self { limit: 0, all: true };
+    pub(super) const ALL: Self = Self {
+        limit: None,
+        all: true,
+    };
 
     /// The most entries; `None` without a limit.
     pub(super) fn most(&self) -> Option<usize> {
-        (!self.all).then(|| usize::try_from(self.limit).unwrap_or(usize::MAX))
+        (!self.all).then(|| usize::try_from(self.limit.unwrap_or(100)).unwrap_or(usize::MAX))
+    }
+
+    /// The same, with so many when nobody said how many.
+    pub(super) fn or(&self, limit: u64) -> Self {
+        Self {
+            limit: self.limit.or(Some(limit)),
+            all: self.all,
+        }
     }
 }
 

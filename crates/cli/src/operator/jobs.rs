@@ -9,9 +9,11 @@ use serde_json::Value;
 
 use super::api::{Api, Document, id_in, segment};
 use super::connections::more;
-use super::flags::{Noun, Paging};
+use super::flags::{Noun, Paging, quoted};
 use super::lists::ListKind;
+use super::names::Kind;
 use super::out::{self, Cell, Table, Tone};
+use crate::client::json::plain;
 use crate::exit::{self, Failure};
 
 /// The first pause between two looks at a job, which grows to the longest.
@@ -41,7 +43,7 @@ pub enum JobsVerb {
     /// Wait until a job is over
     #[command(after_help = "Ctrl-C ends the wait; the job goes on.
 
-Exit codes: 0 done; 6 failed or cancelled; 3 there is no such job.
+Exit codes: 0 done; 8 done, and nothing was moved; 6 failed or cancelled; 3 there is no such job.
 
 Example:
   storybus jobs wait j3kq8")]
@@ -60,10 +62,13 @@ pub(super) fn run(noun: &Noun<JobsVerb>) -> Result<u8, Failure> {
         JobsVerb::List { paging } => {
             list(&mut api, &route, paging, json)?;
         }
-        JobsVerb::Show { job } => show(&api.get(&path(job))?, json)?,
+        JobsVerb::Show { job } => {
+            let seen = api.get(&path(job))?;
+            show(&mut api, &seen, json)?;
+        }
         JobsVerb::Cancel { job } => {
             let answer = api.delete(&path(job))?;
-            show(&answer, json)?;
+            show(&mut api, &answer, json)?;
         }
         JobsVerb::Wait { job } => {
             let seen = api.get(&path(job))?;
@@ -79,24 +84,49 @@ fn list(api: &mut Api, route: &str, paging: &Paging, json: bool) -> Result<(), F
         return out::document(&all.document()?);
     }
     let mut table = Table::new(&[
-        "JOB", "KIND", "CONSUMER", "STATE", "PROGRESS", "MOVED", "SCANNED", "CREATED", "ERROR",
+        "JOB", "KIND", "CONSUMER", "STATE", "PROGRESS", "MOVED", "SCANNED", "CREATED", "BY", "OF", "ERROR",
     ]);
+    let (consumers, operators) = (api.names(Kind::Consumer), api.names(Kind::Operator));
     for job in all.values()? {
         table.row(vec![
             Cell::of(&job, "job_id"),
             Cell::of(&job, "kind"),
-            Cell::of(&job, "consumer"),
+            consumers.cell(&job, "consumer"),
             state(&job),
             Cell::new(percent(&job)),
             Cell::of(&job, "moved"),
             Cell::of(&job, "scanned"),
             Cell::of(&job, "created_at"),
+            operators.cell(&job, "created_by"),
+            Cell::new(chosen(&job)),
             error(&job),
         ]);
     }
     table.print("no jobs; storybus redrive and storybus replay make them")?;
     more(all.next.as_deref());
     Ok(())
+}
+
+/// What it was asked for, on one line.
+fn chosen(job: &Value) -> String {
+    let mut parts = Vec::new();
+    if let (Some(from), Some(to)) = (job["from"].as_str(), job["to"].as_str()) {
+        parts.push(format!("{from} to {to}"));
+    }
+    for member in ["message_types", "story_ids", "correlation_ids"] {
+        let entries = job[member].as_array().into_iter().flatten();
+        parts.extend(entries.filter_map(Value::as_str).map(str::to_owned));
+    }
+    match job["message_ids"].as_array().map_or(&[][..], Vec::as_slice) {
+        [] => {}
+        [only] => parts.push(only.as_str().unwrap_or_default().to_owned()),
+        several => parts.push(format!("{} messages", several.len())),
+    }
+    if parts.is_empty() {
+        "all".to_owned()
+    } else {
+        parts.join(" ")
+    }
 }
 
 fn state(job: &Value) -> Cell {
@@ -106,7 +136,8 @@ fn state(job: &Value) -> Cell {
         Some("failed") => cell.toned(Tone::Bad),
         Some("cancelled") => cell.toned(Tone::Warn),
         Some("queued" | "running") if job["cancel_requested"] == true => {
-            Cell::new("cancelling").toned(Tone::Warn)
+            let state = job["state"].as_str().unwrap_or_default();
+            Cell::new(format!("{state}, to be cancelled")).toned(Tone::Warn)
         }
         _ => cell,
     }
@@ -131,15 +162,16 @@ fn error(job: &Value) -> Cell {
 }
 
 /// Prints a job.
-pub(super) fn show(document: &Document, json: bool) -> Result<(), Failure> {
+pub(super) fn show(api: &mut Api, document: &Document, json: bool) -> Result<(), Failure> {
     if json {
         return out::document(document);
     }
     let job = document.value()?;
+    let (consumers, operators) = (api.names(Kind::Consumer), api.names(Kind::Operator));
     let mut fields = vec![
         ("job", Cell::of(&job, "job_id")),
         ("kind", Cell::of(&job, "kind")),
-        ("consumer", Cell::of(&job, "consumer")),
+        ("consumer", consumers.field(&job, "consumer")),
         ("state", state(&job)),
         ("progress", Cell::new(percent(&job))),
         ("moved", Cell::of(&job, "moved")),
@@ -163,7 +195,9 @@ pub(super) fn show(document: &Document, json: bool) -> Result<(), Failure> {
             Some(Value::Array(entries)) => !entries.is_empty(),
             Some(_) => true,
         };
-        if there {
+        if there && member == "created_by" {
+            fields.push((name, operators.field(&job, member)));
+        } else if there {
             fields.push((name, Cell::of(&job, member)));
         }
     }
@@ -191,7 +225,12 @@ pub(super) fn wait(api: &mut Api, mut seen: Document, path: &str, json: bool) ->
             }
         };
         progress.end();
-        show(&seen, json)?;
+        show(api, &seen, json)?;
+        let moved = job["moved"].as_u64().unwrap_or(0);
+        if code == exit::DONE && moved == 0 {
+            out::note(&nothing(&job, &api.carried));
+            return Ok(exit::NOTHING_MOVED);
+        }
         if let Some(missing) = job["missing"].as_array().filter(|m| !m.is_empty()) {
             out::note(&format!(
                 "{} no dead letter (any more), or in the hands of another redrive",
@@ -202,8 +241,55 @@ pub(super) fn wait(api: &mut Api, mut seen: Document, path: &str, json: bool) ->
                 }
             ));
         }
+        if code == exit::DONE && !json {
+            look(&job, &api.carried)?;
+        }
         return Ok(code);
     }
+}
+
+/// Why a job may have moved nothing.
+fn nothing(job: &Value, carried: &str) -> String {
+    let consumer = plain(job["consumer"].as_str().unwrap_or_default());
+    let some = |member: &str| job[member].as_array().is_some_and(|all| !all.is_empty());
+    let (ids, stories) = (some("message_ids"), some("story_ids"));
+    let why = match (job["kind"].as_str(), ids) {
+        (Some("replay"), _) => format!(
+            "nothing that was published in the span fits what was asked for and the consumer's own filter: storybus consumers show {consumer}{carried}{}",
+            if stories {
+                format!("; is the story one of storybus stories list{carried}?")
+            } else {
+                String::new()
+            }
+        ),
+        (_, true) => format!(
+            "none of the messages is a dead letter of {consumer} (any more), or another redrive holds it: storybus dead-letters list {consumer}{carried}"
+        ),
+        (_, false) => format!("{consumer} has no dead letters that no other redrive holds"),
+    };
+    format!("nothing was moved: {why}")
+}
+
+/// What to look at once messages are in the queue again.
+fn look(job: &Value, carried: &str) -> Result<(), Failure> {
+    let consumer = plain(job["consumer"].as_str().unwrap_or_default());
+    out::note(
+        "Done means: in the queue again. Whether the consumer takes them is seen later, and what it cannot take becomes a dead letter again.",
+    );
+    let mut steps = Vec::new();
+    if let Some([only]) = job["message_ids"].as_array().map(Vec::as_slice) {
+        let message = quoted(only.as_str().unwrap_or_default());
+        steps.push((
+            format!("storybus message show {message}{carried}"),
+            "whether it was acknowledged this time",
+        ));
+    }
+    steps.push((format!("storybus queue {consumer}{carried}"), "what still waits"));
+    steps.push((
+        format!("storybus dead-letters list {consumer}{carried}"),
+        "whether any of them came back",
+    ));
+    out::next(&steps)
 }
 
 /// Goes on after a job was made: waits for it, or says how to.
@@ -218,7 +304,7 @@ pub(super) fn made(api: &mut Api, job: Document, wait_for_it: bool, json: bool) 
         let path = format!("admin/tenants/{}/jobs/{}", segment(&tenant), segment(&id));
         return wait(api, job, &path, json);
     }
-    show(&job, json)?;
+    show(api, &job, json)?;
     if !json {
         out::next(&[
             (
@@ -248,7 +334,7 @@ impl Progress {
     }
 
     fn tell(&mut self, job: &Value) {
-        let text = |name: &str| crate::client::json::plain(job[name].as_str().unwrap_or_default());
+        let text = |name: &str| plain(job[name].as_str().unwrap_or_default());
         let number = |name: &str| job[name].as_u64().unwrap_or(0);
         let (state, share) = (text("state"), share(job));
         if let Some(bar) = &self.bar {

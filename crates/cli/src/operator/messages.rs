@@ -2,16 +2,25 @@
 
 use clap::Subcommand;
 use serde_json::Value;
+use storybus_protocol::rule;
 
+use super::activity;
 use super::api::{Api, segment};
 use super::flags::{Noun, quoted};
 use super::out::{self, Cell, Table, Tone};
+use super::refusals::refused;
+use crate::client::json::plain;
 use crate::exit::Failure;
 
 #[derive(Debug, Subcommand)]
 pub enum MessageVerb {
     /// What became of a message: accepted, archived, and per consumer waiting, in flight, acknowledged or dead
-    #[command(after_help = "Example:\n  storybus message show 0199b3d0-1111-7000-8000-00000000abcd")]
+    #[command(
+        after_help = "When it was acknowledged is not kept. What was refused was never a message of the bus: its refusals are told instead.
+
+Example:
+  storybus message show 0199b3d0-1111-7000-8000-00000000abcd"
+    )]
     Show {
         /// The message's id
         message_id: String,
@@ -22,12 +31,21 @@ pub enum MessageVerb {
 pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
     let (mut api, json) = (Api::new(&noun.common)?, noun.common.json);
     let MessageVerb::Show { message_id } = &noun.verb;
+    if !is_uuid(message_id) {
+        return Err(Failure::unusable(format!(
+            "{:?} is no message id, which is a UUID of 36 characters; storybus activity and storybus stories show have them",
+            plain(message_id)
+        )));
+    }
     let workspace = api.workspace_id()?;
-    let document = api.get(&format!(
+    let path = format!(
         "admin/tenants/{}/messages/{}",
         segment(&workspace),
         segment(message_id)
-    ))?;
+    );
+    let Some(document) = api.find(&path, rule::MESSAGE_NOT_FOUND)? else {
+        return Err(unknown(&mut api, message_id)?);
+    };
     if json {
         return out::document(&document);
     }
@@ -76,6 +94,44 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
         ),
         "the dead letter, with its envelope",
     )])
+}
+
+fn is_uuid(text: &str) -> bool {
+    let dash = |n: usize| [8, 13, 18, 23].contains(&n);
+    text.len() == 36
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(n, b)| if dash(n) { b == b'-' } else { b.is_ascii_hexdigit() })
+}
+
+/// Why there is no such message: it was refused, or nothing is known of it.
+fn unknown(api: &mut Api, message_id: &str) -> Result<Failure, Failure> {
+    let refusals = activity::of_message(api, message_id, &activity::Choice::default())?.values()?;
+    let mut text = format!(
+        "{}: nothing is known of {message_id} in this workspace",
+        rule::MESSAGE_NOT_FOUND
+    );
+    for refusal in refusals.iter().take(5) {
+        let member = |name: &str| plain(refusal[name].as_str().unwrap_or("-"));
+        let (named, producer) = (member("rule"), member("producer_id"));
+        text.push_str(&format!(
+            "\n  refused: {} of producer {producer} with {}: {named}",
+            member("time"),
+            refusal["status"]
+        ));
+        if let Some(about) = rule::about(&named) {
+            text.push_str(&format!("; fault: {}; retry: {}", about.fault, about.retry));
+        }
+    }
+    text.push_str(&match refusals.first().and_then(|r| r["rule"].as_str()) {
+        Some(named) => format!("\n  to do:   storybus explain {}", quoted(named)),
+        None => format!(
+            "\n  means:   it was not accepted here, or long ago, and is not among the newest 10,000 entries of storybus activity{} either\n  to do:   look into another workspace with -w: storybus workspaces list",
+            api.carried
+        ),
+    });
+    Ok(refused(rule::MESSAGE_NOT_FOUND, text))
 }
 
 fn state(delivery: &Value) -> Cell {

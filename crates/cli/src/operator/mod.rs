@@ -14,6 +14,7 @@ mod audit;
 mod connections;
 mod consumers;
 mod dead_letters;
+mod explain;
 mod flags;
 mod jobs;
 mod lists;
@@ -65,6 +66,9 @@ pub enum Verb {
     Message(Noun<messages::MessageVerb>),
     /// Stories: list them, follow one through time
     Stories(Noun<stories::StoriesVerb>),
+    /// What a rule of a refusal means, whose fault it is, what to do
+    #[command(after_help = explain::HELP)]
+    Explain(explain::ExplainArgs),
     /// Who has changed what on the bus
     #[command(after_help = audit::HELP)]
     Audit(audit::AuditArgs),
@@ -88,8 +92,42 @@ pub enum Verb {
     Man(setup::ManArgs),
 }
 
-/// Runs a verb; the code that the process ends with.
+impl Verb {
+    /// Whether documents are wanted.
+    fn json(&self) -> bool {
+        match self {
+            Self::Status(args) => args.common.json,
+            Self::Queue(args) => args.common.json,
+            Self::DeadLetters(noun) => noun.common.json,
+            Self::Redrive(args) => args.common.json,
+            Self::Replay(args) => args.common.json,
+            Self::Jobs(noun) => noun.common.json,
+            Self::Activity(args) => args.common.json,
+            Self::Message(noun) => noun.common.json,
+            Self::Stories(noun) => noun.common.json,
+            Self::Audit(args) => args.common.json,
+            Self::Workspaces(noun) => noun.common.json,
+            Self::Producers(noun) => noun.common.json,
+            Self::Consumers(noun) => noun.common.json,
+            Self::Operators(noun) => noun.common.json,
+            Self::Secrets(noun) => noun.common.json,
+            Self::Explain(_) | Self::Profiles(_) | Self::Completions(_) | Self::Man(_) => false,
+        }
+    }
+}
+
+/// Runs a verb; the code that the process ends with. With `--json` a failure is a document, too.
 pub fn run(verb: &Verb) -> Result<u8, Failure> {
+    let ran = ran(verb);
+    if let Err(failure) = &ran
+        && verb.json()
+    {
+        out::document(&refusals::document(failure))?;
+    }
+    ran
+}
+
+fn ran(verb: &Verb) -> Result<u8, Failure> {
     match verb {
         Verb::Status(args) => status::run(args)?,
         Verb::Queue(args) => queue::run(args)?,
@@ -106,6 +144,7 @@ pub fn run(verb: &Verb) -> Result<u8, Failure> {
         Verb::Consumers(noun) => consumers::run(noun)?,
         Verb::Operators(noun) => operators::run(noun)?,
         Verb::Secrets(noun) => secrets::run(noun)?,
+        Verb::Explain(args) => explain::run(args)?,
         Verb::Profiles(args) => profiles::run(args)?,
         Verb::Completions(args) => setup::completions(args)?,
         Verb::Man(args) => setup::man(args)?,

@@ -1,14 +1,17 @@
 //! From what people type to the ids that routes need: an id, or a name that only one thing has.
 
-use anyhow::anyhow;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use storybus_protocol::rule;
 
 use super::api::{Api, Document, id_in, segment};
 use super::flags::Paging;
 use super::lists::ListKind;
+use super::out::Cell;
+use super::refusals::refused;
 use crate::client::json::plain;
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 
 /// A kind of thing that has an id and a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +100,81 @@ impl Found {
     }
 }
 
+/// Names by their ids: for people, where the bus names ids.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// Of what a list has.
+    pub(super) fn of(values: &[Value], kind: Kind) -> Self {
+        let text = |value: &Value, member: &str| value[member].as_str().map(str::to_owned);
+        let named = values
+            .iter()
+            .filter_map(|v| Some((text(v, kind.id())?, text(v, "name")?)));
+        Self(named.collect())
+    }
+
+    /// The name of an id, if only it has the name.
+    pub(super) fn only(&self, id: &str) -> Option<&str> {
+        let name = self.0.get(id)?;
+        (self.count(name) == 1).then_some(name)
+    }
+
+    /// The id that is meant: one that there is, or that of the only one of this name.
+    pub(super) fn id<'a>(&'a self, text: &'a str) -> Option<&'a str> {
+        if self.0.contains_key(text) {
+            return Some(text);
+        }
+        let (id, _) = self.0.iter().find(|(_, name)| *name == text)?;
+        self.only(id).map(|_| id.as_str())
+    }
+
+    /// What a member names, for a table: its name, or its id.
+    pub(super) fn cell(&self, object: &Value, member: &str) -> Cell {
+        let name = object[member].as_str().and_then(|id| self.only(id));
+        name.map_or_else(|| Cell::of(object, member), Cell::new)
+    }
+
+    /// The same with the id, for a field.
+    pub(super) fn field(&self, object: &Value, member: &str) -> Cell {
+        Cell::new(self.told(object, member))
+    }
+
+    /// The name with the id.
+    pub(super) fn told(&self, object: &Value, member: &str) -> String {
+        let id = object[member].as_str().unwrap_or("-");
+        self.0
+            .get(id)
+            .map_or_else(|| id.to_owned(), |name| format!("{name} ({id})"))
+    }
+
+    /// How many have this name.
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.0.values().filter(|other| *other == name).count()
+    }
+}
+
 impl Api {
+    /// The names of a kind. Without an answer there are none: they only adorn.
+    pub(super) fn names(&mut self, kind: Kind) -> Names {
+        let all = self
+            .route_of(kind)
+            .and_then(|route| self.gather(&route, kind.list(), &[], &Paging::ALL))
+            .and_then(|all| all.values());
+        all.map(|values| Names::of(&values, kind)).unwrap_or_default()
+    }
+
     /// The id of the workspace that is meant: the one that was named, or the only one there is.
     pub(super) fn workspace_id(&mut self) -> Result<String, Failure> {
+        if let Some(known) = &self.meant {
+            return Ok(known.clone());
+        }
+        let id = self.workspace_of_list()?;
+        self.meant = Some(id.clone());
+        Ok(id)
+    }
+
+    fn workspace_of_list(&mut self) -> Result<String, Failure> {
         if let Some(named) = self.workspace.clone() {
             return Ok(self.meant(Kind::Workspace, "admin/tenants", &named)?.id);
         }
@@ -138,7 +213,8 @@ impl Api {
 
     /// The connection of this id, or else the only one of this name, whatever its kind.
     pub(super) fn connection(&mut self, text: &str) -> Result<Found, Failure> {
-        const KINDS: [Kind; 3] = [Kind::Producer, Kind::Consumer, Kind::Operator];
+        // An operator has no workspace: it is found without one.
+        const KINDS: [Kind; 3] = [Kind::Operator, Kind::Producer, Kind::Consumer];
         if let Some(kind) = Kind::of_connection(text) {
             let route = self.route_of(kind)?;
             if let Some(found) = self.by_id(kind, &route, text)? {
@@ -147,15 +223,21 @@ impl Api {
         }
         let mut same = Vec::new();
         for kind in KINDS {
-            let route = self.route_of(kind)?;
+            let route = match self.route_of(kind) {
+                Err(_) if !same.is_empty() => continue,
+                route => route?,
+            };
             same.extend(self.by_name(kind, &route, text)?.0);
         }
         match same.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(refused(format!(
-                "there is no producer, consumer or operator {:?}; storybus producers list, consumers list, operators list",
-                plain(text)
-            ))),
+            [] => Err(refused(
+                rule::CONSUMER_NOT_FOUND,
+                format!(
+                    "there is no producer, consumer or operator {:?}; storybus producers list, consumers list, operators list",
+                    plain(text)
+                ),
+            )),
             several => Err(ambiguous("connections", text, several)),
         }
     }
@@ -167,16 +249,19 @@ impl Api {
         let (same, all) = self.by_name(kind, route, text)?;
         match same.as_slice() {
             [only] => Ok(only.clone()),
-            [] => Err(refused(format!(
-                "there is no {} {:?}{}; {}",
-                kind.one(),
-                plain(text),
-                match kind {
-                    Kind::Producer | Kind::Consumer => " in this workspace",
-                    Kind::Workspace | Kind::Operator => "",
-                },
-                known(&all, kind)
-            ))),
+            [] => Err(refused(
+                kind.absent(),
+                format!(
+                    "there is no {} {:?}{}; {}",
+                    kind.one(),
+                    plain(text),
+                    match kind {
+                        Kind::Producer | Kind::Consumer => " in this workspace",
+                        Kind::Workspace | Kind::Operator => "",
+                    },
+                    known(&all, kind)
+                ),
+            )),
             several => Err(ambiguous(kind.many(), text, several)),
         }
     }
@@ -207,10 +292,6 @@ impl Api {
         }
         Ok((same, values))
     }
-}
-
-fn refused(text: String) -> Failure {
-    Failure::new(exit::REFUSED, anyhow!(text))
 }
 
 fn ambiguous(many: &str, text: &str, several: &[Found]) -> Failure {

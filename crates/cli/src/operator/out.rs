@@ -131,10 +131,16 @@ impl Table {
             note(none);
             return Ok(());
         }
-        text(&self.laid_out(coloured()))
+        // What goes into a pipe is looked through, and not looked at.
+        let widest = if io::stdout().is_terminal() {
+            WIDEST
+        } else {
+            usize::MAX
+        };
+        text(&self.laid_out(coloured(), widest))
     }
 
-    fn laid_out(&self, coloured: bool) -> String {
+    fn laid_out(&self, coloured: bool, widest: usize) -> String {
         let last = self.head.len().saturating_sub(1);
         let mut cells: Vec<Vec<Cell>> = vec![
             self.head
@@ -147,7 +153,7 @@ impl Table {
                 let text = if n == last {
                     cell.text.clone()
                 } else {
-                    cut(&cell.text)
+                    cut(&cell.text, widest)
                 };
                 Cell {
                     text,
@@ -233,13 +239,13 @@ pub(super) fn next(steps: &[(String, &str)]) -> Result<(), Failure> {
     text(&out)
 }
 
-fn cut(text: &str) -> String {
-    if text.width() <= WIDEST {
+fn cut(text: &str, widest: usize) -> String {
+    if text.width() <= widest {
         return text.to_owned();
     }
     let mut out = String::new();
     for c in text.chars() {
-        if out.width() >= WIDEST - 1 {
+        if out.width() >= widest - 1 {
             break;
         }
         out.push(c);
@@ -334,18 +340,19 @@ mod tests {
             Cell::new("x"),
         ]);
         assert_eq!(
-            table.laid_out(false),
+            table.laid_out(false, WIDEST),
             "NAME            N   WHY\n日本            1\na\\u001b[31m\\nb  10  x\n"
         );
-        assert!(table.laid_out(true).contains("\u{1b}[31m10\u{1b}[0m"));
+        assert!(table.laid_out(true, WIDEST).contains("\u{1b}[31m10\u{1b}[0m"));
     }
 
     #[test]
     fn long_cells_are_cut_but_the_last() {
         let mut table = Table::new(&["A", "B"]);
         table.row(vec![Cell::new("x".repeat(70)), Cell::new("y".repeat(70))]);
-        let text = table.laid_out(false);
+        let text = table.laid_out(false, WIDEST);
         assert!(text.contains(&format!("{}…  {}", "x".repeat(65), "y".repeat(70))));
+        assert!(table.laid_out(false, usize::MAX).contains(&"x".repeat(70)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::api::Api;
-use super::connections::{body, create, deleted, list, show_found, state, written};
+use super::connections::{body, create, deleted, in_words, list, show_found, state, written};
 use super::flags::{self, Noun, Paging, Yes, either};
 use super::names::Kind;
 use super::out::{self, Cell, Table};
@@ -112,7 +112,10 @@ pub(super) fn run(noun: &Noun<ProducersVerb>) -> Result<(), Failure> {
     let kind = Kind::Producer;
     match &noun.verb {
         ProducersVerb::List { paging } => list(&mut api, kind, paging, json, table),
-        ProducersVerb::Show { producer } => show_found(&api.named(kind, producer)?.document, json, fields),
+        ProducersVerb::Show { producer } => {
+            let found = api.named(kind, producer)?;
+            show_found(&found.document, json, |one| fields(&in_words(&mut api, one)))
+        }
         ProducersVerb::Create {
             name,
             system_ids,

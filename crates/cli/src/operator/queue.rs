@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use storybus_protocol::rule;
 
 use super::api::{Api, Document};
 use super::connections::state;
@@ -14,8 +15,9 @@ pub(super) const HELP: &str = "Examples:
   storybus queue rundown
   storybus queue purge rundown";
 
-/// From this age on the oldest message is worth a question.
-const OLD: u64 = 300;
+/// From this age on the oldest message, with none in flight, is worth a question, in seconds: a client that reads takes what
+/// waits at once.
+const OLD: u64 = 60;
 
 #[derive(Debug, Args)]
 #[command(
@@ -28,7 +30,7 @@ pub struct QueueArgs {
     #[command(subcommand)]
     verb: Option<QueueVerb>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,11 +62,17 @@ pub(super) struct Level {
     pub(super) oldest: Option<u64>,
     disabled: bool,
     paused: bool,
+    /// How long a received message is hidden, in seconds.
+    visibility: u64,
+    /// Whether it has no live secret.
+    pub(super) shut_out: bool,
 }
 
 /// Why a consumer stands still, and the command that goes on from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hint {
+    /// The kind of hint, for programs.
+    pub(super) code: &'static str,
     pub(super) why: String,
     pub(super) command: Option<String>,
     pub(super) purpose: &'static str,
@@ -81,47 +89,66 @@ impl Level {
             oldest: number("oldest_age_seconds"),
             disabled: is("disabled"),
             paused: is("paused"),
+            visibility: consumer["visibility_seconds"].as_u64().unwrap_or(0),
+            shut_out: false,
         }
     }
 
     /// What stands out, the weightiest first.
     pub(super) fn hints(&self, id: &str, carried: &str) -> Vec<Hint> {
         let mut hints = Vec::new();
-        let mut hint = |why: String, command: Option<String>, purpose| {
+        let mut hint = |code, why: String, command: Option<String>, purpose| {
             hints.push(Hint {
+                code,
                 why,
                 command: command.map(|c| format!("storybus {c}{carried}")),
                 purpose,
             });
         };
-        let age = self.oldest.filter(|age| *age >= OLD);
+        let oldest = self.oldest.unwrap_or(0);
         if self.disabled {
             hint(
+                "disabled",
                 "disabled".to_owned(),
                 Some(format!("consumers update {id} --enable")),
                 "let it in again",
             );
-        } else if self.paused {
+        }
+        if self.paused {
             hint(
+                "paused",
                 "paused".to_owned(),
                 Some(format!("consumers update {id} --unpause")),
                 "hand out messages again",
             );
-        } else if let (Some(age), 0) = (age, self.in_flight) {
+        }
+        if self.shut_out {
             hint(
-                format!("oldest {}: not reading?", out::span(age)),
+                "no_secret",
+                "no live secret: it cannot log in".to_owned(),
+                Some(format!("secrets create {id}")),
+                "a new secret, which its client needs then",
+            );
+        } else if self.disabled || self.paused {
+            // That is why.
+        } else if self.visible > 0 && self.in_flight == 0 && oldest >= OLD {
+            hint(
+                "not_reading",
+                format!("oldest {}: not reading?", out::span(oldest)),
                 None,
                 "is its client running? The consumer has to call the bus; the bus does not call it",
             );
-        } else if let Some(age) = age {
+        } else if self.in_flight > 0 && oldest >= OLD.max(2 * self.visibility) {
             hint(
-                format!("oldest {}: receives and does not acknowledge?", out::span(age)),
+                "not_acknowledging",
+                format!("oldest {}: receives and does not acknowledge?", out::span(oldest)),
                 Some(format!("consumers show {id}")),
                 "its visibility, and after how many receives a message is a dead letter",
             );
         }
         if self.dead_lettered > 0 {
             hint(
+                "dead_letters",
                 out::count(self.dead_lettered, "dead letter", "dead letters"),
                 Some(format!("dead-letters list {id}")),
                 "which messages, and why",
@@ -168,6 +195,16 @@ pub(super) fn of(api: &mut Api, found: &Found) -> Result<Document, Failure> {
     api.get(&format!("{}/queue", found.path))
 }
 
+/// Whether nobody can log in as the consumer any more. It is not asked of one that has just received something.
+pub(super) fn is_shut_out(api: &mut Api, path: &str, level: &Level) -> Result<bool, Failure> {
+    if level.in_flight > 0 {
+        return Ok(false);
+    }
+    let secrets = api.find(&format!("{path}/secrets"), rule::CONSUMER_NOT_FOUND)?;
+    let Some(secrets) = secrets else { return Ok(false) };
+    Ok(secrets.value()?["secrets"].as_array().is_some_and(Vec::is_empty))
+}
+
 fn show(api: &mut Api, consumer: &str, json: bool) -> Result<(), Failure> {
     let found = api.named(Kind::Consumer, consumer)?;
     let queue = of(api, &found)?;
@@ -175,7 +212,8 @@ fn show(api: &mut Api, consumer: &str, json: bool) -> Result<(), Failure> {
         return out::document(&queue);
     }
     let (consumer, queue) = (found.value()?, queue.value()?);
-    let level = Level::of(&consumer, &queue);
+    let mut level = Level::of(&consumer, &queue);
+    level.shut_out = is_shut_out(api, &found.path, &level)?;
     let mut fields = vec![
         ("consumer", Cell::new(found.told())),
         ("state", state(&consumer)),
@@ -238,7 +276,14 @@ mod tests {
     fn a_consumer_that_stands_still_says_why() {
         let queue = |visible: u64, in_flight: u64, dead: u64, oldest: Option<u64>| json!({"visible": visible, "in_flight": in_flight, "dead_lettered": dead, "oldest_age_seconds": oldest});
         let running = || json!({"disabled": false, "paused": false});
-        assert!(told(running(), queue(3, 0, 0, Some(10))).is_empty());
+        assert!(told(running(), queue(3, 0, 0, Some(59))).is_empty());
+        assert_eq!(
+            told(running(), queue(3, 0, 0, Some(60))),
+            ["oldest 60 s: not reading?|"]
+        );
+        let slow = || json!({"visibility_seconds": 300});
+        assert!(told(slow(), queue(3, 1, 0, Some(599))).is_empty());
+        assert_eq!(told(slow(), queue(3, 1, 0, Some(600))).len(), 1);
         assert!(told(running(), queue(0, 0, 0, None)).is_empty());
         assert_eq!(
             told(running(), queue(3, 0, 0, Some(3 * 3600))),
@@ -255,6 +300,7 @@ mod tests {
             ),
             [
                 "disabled|storybus consumers update c1 --enable -w w1",
+                "paused|storybus consumers update c1 --unpause -w w1",
                 "1 dead letter|storybus dead-letters list c1 -w w1"
             ]
         );
@@ -262,5 +308,9 @@ mod tests {
             told(json!({"paused": true}), queue(3, 0, 0, Some(600))),
             ["paused|storybus consumers update c1 --unpause -w w1"]
         );
+        let mut level = Level::of(&running(), &queue(3, 0, 0, Some(600)));
+        level.shut_out = true;
+        let hints = level.hints("c1", "");
+        assert_eq!((hints.len(), hints[0].code), (1, "no_secret"));
     }
 }

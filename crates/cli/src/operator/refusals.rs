@@ -1,8 +1,47 @@
 //! Refusals of the operator API in words: the rule, what it means, what to do.
 
+use std::fmt;
+
+use serde_json::{Value, json};
 use storybus_protocol::{Violation, rule};
 
+use super::api::Document;
 use crate::client::json::plain;
+use crate::exit::{self, Failure};
+
+/// A refusal: the words for people, and the document for `--json`.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) text: String,
+    pub(super) document: Document,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A refusal that the bus has not put into these words: the same document as if it had.
+pub(super) fn refused(rule: &str, text: String) -> Failure {
+    let first = text.lines().next().unwrap_or_default();
+    let document =
+        json!({"accepted": false, "violations": [{"source": "policy", "rule": rule, "message": first}]});
+    let document = Document(document.to_string());
+    Failure::new(exit::REFUSED, Refused { text, document })
+}
+
+/// A failure as a document: the refusal, or the message with the code that the process ends with.
+pub(super) fn document(failure: &Failure) -> Document {
+    let Some(refused) = failure.error.downcast_ref::<Refused>() else {
+        let message = format!("{:#}", failure.error);
+        let error: Value = json!({"error": {"exit_code": failure.code, "message": message}});
+        return Document(error.to_string());
+    };
+    refused.document.clone()
+}
 
 /// What a rule means, and what an operator does about it.
 struct Advice {
@@ -29,8 +68,8 @@ const ADVICE: &[Advice] = &[
     ),
     advice(
         rule::REQUEST_INVALID,
-        "the bus does not take a value",
-        "mend the value that the path names; the verb's --help has an example",
+        "this cannot be done, or not with this value, for the reason above",
+        "mend what the reason names; the verb's --help has the ranges and an example",
     ),
     advice(
         rule::REQUEST_UNSUPPORTED,
@@ -129,6 +168,26 @@ const ADVICE: &[Advice] = &[
     ),
 ];
 
+/// The flag that gave a member of a body.
+fn flag_of(path: &str) -> &'static str {
+    match path.trim_start_matches('/').split('/').next().unwrap_or_default() {
+        "from" => " (--from, --last)",
+        "to" => " (--to)",
+        "message_types" => " (--type)",
+        "story_ids" => " (--story)",
+        "correlation_ids" => " (--correlation)",
+        "message_ids" => " (--message)",
+        "system_ids" => " (--system-id)",
+        "topic_prefixes" => " (--topic-prefix)",
+        "sources" => " (--source)",
+        "max_receives" => " (--max-receives)",
+        "visibility_seconds" => " (--visibility)",
+        "rate" => " (--rate)",
+        "limit" | "max" => " (--limit)",
+        _ => "",
+    }
+}
+
 /// A refusal for people.
 pub(super) fn told(status: u16, violations: &[Violation], client_id: &str) -> String {
     if violations.is_empty() {
@@ -139,7 +198,7 @@ pub(super) fn told(status: u16, violations: &[Violation], client_id: &str) -> St
         let place = match v.path.as_deref() {
             None => String::new(),
             Some("") => " at the root".to_owned(),
-            Some(path) => format!(" at {}", plain(path)),
+            Some(path) => format!(" at {}{}", plain(path), flag_of(path)),
         };
         text.push_str(&format!("\n  {}{place}: {}", plain(&v.rule), plain(&v.message)));
     }
@@ -159,8 +218,13 @@ pub(super) fn told(status: u16, violations: &[Violation], client_id: &str) -> St
             text.push_str(&format!("\n           ({} is no operator)", plain(client_id)));
         }
         // Only what is a rule: the answer may be anybody's.
-        if rule::ALL.contains(&&*v.rule) {
-            text.push_str(&format!("\n  page:    docs/errors/{}.md", v.rule));
+        if let Some(about) = rule::about(&v.rule) {
+            text.push_str(&format!(
+                "\n  fault:   {}; retry: {}\n  page:    storybus explain {rule}",
+                about.fault,
+                about.retry,
+                rule = v.rule
+            ));
         }
     }
     text
@@ -184,7 +248,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "the bus refuses (409)\n  secret.limit: two\\u001b[2J live\n  means:   the connection has two live secrets already, the most there can be\n  to do:   delete the one that nobody uses any more: storybus secrets list ID, storybus secrets delete ID SECRET_ID\n  page:    docs/errors/secret.limit.md"
+            "the bus refuses (409)\n  secret.limit: two\\u001b[2J live\n  means:   the connection has two live secrets already, the most there can be\n  to do:   delete the one that nobody uses any more: storybus secrets list ID, storybus secrets delete ID SECRET_ID\n  fault:   caller; retry: no\n  page:    storybus explain secret.limit"
         );
         let text = told(
             403,
@@ -193,6 +257,13 @@ mod tests {
         );
         assert!(text.contains("(p1 is no operator)"), "{text}");
         assert!(told(502, &[], "o1").contains("is the URL right?"));
+        let mut at = Violation::new(Source::Policy, rule::REQUEST_INVALID, "too old");
+        at.path = Some("/from".to_owned());
+        let text = told(400, &[at], "o1");
+        assert!(
+            text.contains("request.invalid at /from (--from, --last): too old"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -93,11 +93,26 @@ pub(super) fn run(noun: &Noun<SecretsVerb>) -> Result<(), Failure> {
             yes,
         } => {
             let found = api.connection(connection)?;
+            let live = api.get(&format!("{}/secrets", found.path))?.value()?;
+            let last = live["secrets"]
+                .as_array()
+                .is_some_and(|all| matches!(all.as_slice(), [only] if only["secret_id"] == **secret_id));
+            let (which, end) = if last {
+                ("last secret", ", which cannot log in any more then")
+            } else {
+                ("secret", "")
+            };
             out::confirm(
-                &format!("Delete the secret {secret_id} of {}", found.told()),
+                &format!("Delete the {which} {secret_id} of {}{end}", found.told()),
                 yes.yes,
             )?;
             api.delete(&format!("{}/secrets/{}", found.path, segment(secret_id)))?;
+            if last {
+                out::note(&format!(
+                    "it was the last: {0} cannot log in any more; storybus secrets create {0}{1}",
+                    found.id, api.carried
+                ));
+            }
             gone(
                 "secret",
                 &format!("{} of {}", crate::client::json::plain(secret_id), found.told()),

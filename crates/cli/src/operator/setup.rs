@@ -1,9 +1,10 @@
 //! `storybus completions` and `storybus man`.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::out;
@@ -39,16 +40,36 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 
 /// Runs `storybus man`.
 pub(super) fn man(args: &ManArgs) -> Result<(), Failure> {
-    let command = crate::args::command();
-    if let Some(folder) = &args.out {
-        let written = std::fs::create_dir_all(folder)
-            .and_then(|()| clap_mangen::generate_to(command, folder))
-            .with_context(|| format!("cannot write to {}", folder.display()));
-        return written.map_err(|e| Failure::new(exit::UNUSABLE, e));
-    }
+    let mut command = whole(crate::args::command());
+    command.build();
+    let Some(folder) = &args.out else {
+        return out::text(&page(&command).context("cannot make the page")?);
+    };
+    std::fs::create_dir_all(folder)
+        .and_then(|()| write(&command, folder))
+        .with_context(|| format!("cannot write to {}", folder.display()))
+        .map_err(|e| Failure::new(exit::UNUSABLE, e))
+}
+
+/// With what `-h` leaves out, so that the page describes it.
+fn whole(command: Command) -> Command {
+    command
+        .mut_args(|argument| argument.hide_short_help(false))
+        .mut_subcommands(whole)
+}
+
+fn page(command: &Command) -> io::Result<String> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command)
-        .render(&mut page)
-        .context("cannot make the page")?;
-    out::text(&String::from_utf8_lossy(&page))
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    Ok(page.replace("\n.SH EXTRA\n", "\n.SH NOTES AND EXAMPLES\n"))
+}
+
+/// The pages of a command and of all below it.
+fn write(command: &Command, folder: &Path) -> io::Result<()> {
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        write(verb, folder)?;
+    }
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    std::fs::write(folder.join(format!("{name}.1")), page(command)?)
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::api::{Api, id_in, segment};
 use super::connections::state;
 use super::flags::{Common, Paging};
-use super::names::Kind;
+use super::names::{Kind, Names};
 use super::out::{self, Cell, Table, Tone};
-use super::queue::Level;
+use super::queue::{Hint, Level, is_shut_out};
 use crate::exit::Failure;
 
 pub(super) const HELP: &str = "When a consumer stands still:
@@ -20,7 +20,8 @@ pub(super) const HELP: &str = "When a consumer stands still:
   storybus replay CONSUMER --last 1h            again what it has lost, from the archive
 
 With --json: {\"consumers\": [{tenant, tenant_name, client_id, name, disabled, paused, visible, in_flight, dead_lettered,
-oldest_age_seconds?, hints}]}.
+oldest_age_seconds?, hints: [{code, why, command?}]}]}. A code is disabled, paused, no_secret, not_reading, not_acknowledging
+or dead_letters.
 
 Example:
   storybus status -w \"Harbour News\"";
@@ -31,7 +32,7 @@ pub struct StatusArgs {
     #[arg(long)]
     hints: bool,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 /// Runs it.
@@ -56,13 +57,14 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
         "OLDEST",
         "HINT",
     ]);
+    let names = Names::of(&workspaces, Kind::Workspace);
     let mut documents = Vec::new();
     let mut seen = 0_u64;
     for workspace in &workspaces {
         let tenant = id_in(workspace, "tenant")?;
         let route = format!("admin/tenants/{}/consumers", segment(&tenant));
         let carried = if workspaces.len() > 1 {
-            args.common.carried(Some(&tenant))
+            args.common.carried(Some(names.only(&tenant).unwrap_or(&tenant)))
         } else {
             api.carried.clone()
         };
@@ -72,8 +74,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
         {
             seen += 1;
             let id = id_in(&consumer, "client_id")?;
+            let path = format!("{route}/{}", segment(&id));
             let Some(queue) = api.find(
-                &format!("{route}/{}/queue", segment(&id)),
+                &format!("{path}/queue"),
                 storybus_protocol::rule::CONSUMER_NOT_FOUND,
             )?
             else {
@@ -81,7 +84,8 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
                 continue;
             };
             let queue = queue.value()?;
-            let level = Level::of(&consumer, &queue);
+            let mut level = Level::of(&consumer, &queue);
+            level.shut_out = is_shut_out(&mut api, &path, &level)?;
             let hints = level.hints(&id, &carried);
             if args.hints && hints.is_empty() {
                 continue;
@@ -93,7 +97,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
                     None => h.why.clone(),
                 })
                 .collect();
-            documents.push(document(workspace, &consumer, &queue, &told));
+            documents.push(document(workspace, &consumer, &queue, &hints));
             let hint = Cell::new(told.join("; "));
             table.row(vec![
                 Cell::of(workspace, "name"),
@@ -122,7 +126,14 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     table.print(&none)
 }
 
-fn document(workspace: &Value, consumer: &Value, queue: &Value, hints: &[String]) -> Value {
+fn document(workspace: &Value, consumer: &Value, queue: &Value, hints: &[Hint]) -> Value {
+    let hints: Vec<Value> = hints
+        .iter()
+        .map(|h| match &h.command {
+            Some(command) => json!({ "code": h.code, "why": h.why, "command": command }),
+            None => json!({ "code": h.code, "why": h.why }),
+        })
+        .collect();
     let mut document = json!({ "tenant_name": workspace["name"], "hints": hints });
     let members = ["tenant", "client_id", "name", "disabled", "paused"];
     if let Some(all) = document.as_object_mut() {

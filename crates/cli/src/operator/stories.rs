@@ -17,7 +17,7 @@ pub enum StoriesVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// One story, and everything that was published about it, the oldest first
+    /// One story, and what was published about it last, the oldest first
     #[command(after_help = "Example:\n  storybus stories show 2026-0911-harbour")]
     Show {
         /// Its story_id
@@ -64,7 +64,11 @@ pub(super) fn run(noun: &Noun<StoriesVerb>) -> Result<(), Failure> {
         }
         StoriesVerb::Show { story_id, paging } => {
             let path = format!("{route}/{}", segment(story_id));
-            let all = api.gather(&path, ListKind::of("messages"), &[], paging)?;
+            // The bus tells a timeline from its beginning; its end is what is wanted.
+            let mut all = api.gather(&path, ListKind::of("messages"), &[], &Paging::ALL)?;
+            let told = all.entries.len();
+            let hidden = told.saturating_sub(paging.most().unwrap_or(told));
+            all.entries.drain(..hidden);
             if json {
                 return out::document(&all.document()?);
             }
@@ -92,7 +96,12 @@ pub(super) fn run(noun: &Noun<StoriesVerb>) -> Result<(), Failure> {
                 table.row(members.iter().map(|m| Cell::of(&message, m)).collect());
             }
             table.print("nothing of it is in the archive any more")?;
-            more(all.next.as_deref());
+            if hidden > 0 {
+                out::note(&format!(
+                    "the newest {} of {told}; all of them with --all",
+                    all.entries.len()
+                ));
+            }
             Ok(())
         }
     }

@@ -29,7 +29,10 @@ impl FromStr for Time {
             return span.trim().parse().map(Self::Ago).map_err(|_| WRONG);
         }
         if text.as_bytes().get(10).is_some_and(|b| b"Tt ".contains(b)) {
-            return Ok(Self::Written(text.replacen(' ', "T", 1)));
+            let text = text.replacen(' ', "T", 1);
+            // Times are UTC, unless an offset says something else.
+            let bare = !text.bytes().skip(11).any(|b| b"Zz+-".contains(&b));
+            return Ok(Self::Written(if bare { format!("{text}Z") } else { text }));
         }
         let mut parts = text.split(':');
         let mut part = |most: u64| {
@@ -60,6 +63,18 @@ impl Time {
                 .to_rfc3339(),
             Self::Ago(span) => span.before(now),
         }
+    }
+
+    /// For a time of today that is still to come: the same of yesterday.
+    pub(super) fn to_come(&self, now: Millis) -> Option<String> {
+        let of_today = matches!(self, Self::Today(_)) && self.is_after(now);
+        of_today.then(|| self.rfc3339(Millis(now.0 - 86_400_000)))
+    }
+
+    /// Whether it is later than now, to the second. Of a time with another offset than UTC nothing is said.
+    pub(super) fn is_after(&self, now: Millis) -> bool {
+        let (time, now) = (self.rfc3339(now), now.to_rfc3339());
+        time.ends_with(['Z', 'z']) && time.get(..19) > now.get(..19)
     }
 }
 
@@ -116,6 +131,8 @@ mod tests {
         for (text, expected) in [
             ("2026-09-11T10:30:00Z", "2026-09-11T10:30:00Z"),
             ("2026-09-11 10:30:00+02:00", "2026-09-11T10:30:00+02:00"),
+            ("2026-09-11T10:30:00", "2026-09-11T10:30:00Z"),
+            ("2026-09-11 10:30:00.5-02:00", "2026-09-11T10:30:00.5-02:00"),
             ("10:30", "2026-09-11T10:30:00.000Z"),
             ("23:59:59", "2026-09-11T23:59:59.000Z"),
             ("1h ago", "2026-09-11T15:41:00.000Z"),
@@ -140,6 +157,16 @@ mod tests {
         ] {
             assert!(bad.parse::<Time>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_still_to_come_today_was_there_yesterday() {
+        let to_come = |text: &str| text.parse::<Time>().unwrap().to_come(NOW);
+        assert_eq!(to_come("16:42").as_deref(), Some("2026-09-10T16:42:00.000Z"));
+        assert_eq!(to_come("16:40"), None);
+        let after = |text: &str| text.parse::<Time>().unwrap().is_after(NOW);
+        assert!(after("2026-09-11T16:41:01Z") && !after("2026-09-11 16:41:00") && !after("1s ago"));
+        assert!(!after("2026-09-11T19:00:00+02:00"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use super::{done, fails, json, text};
+use super::{done, fails, json, run, text};
 use crate::client::snapshot;
 use crate::verbs::{command, told, with_bus, write};
 
@@ -45,7 +45,12 @@ fn a_workspace_lives_and_goes() {
         &home,
         &["workspaces", "delete", id, "--yes"],
         3,
-        &["tenant.not_empty", "to do:", "docs/errors/tenant.not_empty.md"],
+        &[
+            "tenant.not_empty",
+            "to do:",
+            "fault:   caller; retry: no",
+            "storybus explain tenant.not_empty",
+        ],
     );
     done(&home, &["consumers", "delete", "reader", "--yes"]);
     let gone = json(&home, &["workspaces", "delete", "Harbour", "--yes"]);
@@ -205,6 +210,14 @@ fn secrets_are_rotated() {
     );
     fails(&home, &["secrets", "delete", consumer, first], 2, &["--yes"]);
     done(&home, &["secrets", "delete", consumer, first, "--yes"]);
+    let last = json(&home, &["secrets", "list", consumer]);
+    let last = text(&last, "/secrets/0/secret_id");
+    fails(
+        &home,
+        &["secrets", "delete", consumer, last],
+        2,
+        &["the last secret", "cannot log in any more"],
+    );
     let mut pull = command(&home, "pull");
     pull.args(["--client-secret-file", file]);
     assert_eq!(told(&pull.output().unwrap()).0, 0);
@@ -214,6 +227,11 @@ fn secrets_are_rotated() {
         3,
         &["secret.not_found"],
     );
+    let (_, _, err) = run(&home, &["secrets", "delete", consumer, last, "--yes"]);
+    assert!(err.contains("it was the last"), "{err}");
+    let status = json(&home, &["status"]);
+    assert_eq!(text(&status, "/consumers/0/hints/0/code"), "no_secret");
+    assert!(done(&home, &["queue", consumer]).contains("it cannot log in"));
     fails(
         &home,
         &["secrets", "list", "xyz"],

@@ -155,6 +155,9 @@ fn completions_and_man_pages_know_every_verb() {
         let page = home.path(&format!("pages/man1/storybus-{}.1", words.replace(' ', "-")));
         let text = std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
         assert!(text.contains(".SH NAME"), "{words}");
+        if text.contains(".SH BUS") {
+            assert!(text.contains("A credentials file as"), "{words} describes no bus");
+        }
     }
     std::fs::write(home.path("file"), "").unwrap();
     assert_eq!(run(&["man", "--out", "file"]).0, 2);

@@ -69,7 +69,11 @@ fn a_consumer_is_named_by_id_or_by_a_name_that_only_it_has() {
     // A name that looks like an id of something else, and one that is longer than any id.
     done(&home, &["consumers", "create", "checker"]);
     assert_eq!(json(&home, &["consumers", "show", "checker"])["name"], "checker");
-    done(&home, &["consumers", "create", "rundown"]);
+    let (code, _, err) = run(&home, &["consumers", "create", "rundown"]);
+    assert!(
+        code == 0 && err.contains("another consumer has the name \"rundown\""),
+        "{err}"
+    );
     fails(
         &home,
         &["queue", "rundown"],
@@ -90,6 +94,8 @@ fn which_workspace_is_said_or_plain() {
     let first = json(&home, &["workspaces", "create", "One"]);
     assert_eq!(json(&home, &["consumers", "list"])["consumers"], json!([]));
     let second = json(&home, &["workspaces", "create", "Two words"]);
+    // An operator has none.
+    assert!(done(&home, &["secrets", "list", "first operator"]).contains("SECRET"));
     fails(
         &home,
         &["consumers", "list"],
@@ -118,17 +124,55 @@ fn which_workspace_is_said_or_plain() {
             .unwrap(),
     );
     assert_eq!((code, out.as_str()), (0, ""));
+    // What a variable has set is not asked for, and a noun alone is told its verb.
+    for (noun, words, expected) in [
+        (
+            "jobs",
+            &["cancel"][..],
+            "Usage: storybus jobs cancel [OPTIONS] <JOB>",
+        ),
+        (
+            "stories",
+            &["ferry-strike"],
+            "did you mean storybus stories show ferry-strike?",
+        ),
+        (
+            "dead-letters",
+            &["rundown"],
+            "did you mean storybus dead-letters list rundown?",
+        ),
+    ] {
+        let mut command = command(&home, noun);
+        let (code, _, err) = told(
+            &command
+                .args(words)
+                .env("STORYBUS_WORKSPACE", "One")
+                .output()
+                .unwrap(),
+        );
+        assert!(code == 2 && err.contains(expected), "{err}");
+    }
+    let audit = json(&home, &["audit", "-w", "Two words"]);
+    for entry in audit["entries"].as_array().unwrap() {
+        assert_eq!(entry["subject"][0], second["tenant"]);
+    }
+    assert!(!done(&home, &["audit", "-w", "Two words", "--action", "tenant.create"]).contains("One"));
     fails(
         &home,
         &["consumers", "list", "-w", "Three"],
         3,
         &["there is no workspace \"Three\"", "(One)"],
     );
-    // An overview is of all of them, and its hints name the workspace.
+    // What is to be pasted elsewhere names the workspace, also that of a variable.
     done(&home, &["consumers", "update", "reader", "--pause", "-w", id]);
+    let mut queue = command(&home, "queue");
+    let queue = queue.arg("reader").env("STORYBUS_WORKSPACE", "Two words");
+    let (_, out, _) = told(&queue.output().unwrap());
+    assert!(out.contains(" -w 'Two words'"), "{out}");
+    // An overview is of all of them, and its hints name the workspace.
     let out = done(&home, &["status"]);
     assert!(
-        out.contains("Two words") && out.contains("--unpause ") && out.contains(&format!(" -w {id}\n")),
+        out.contains("Two words") && out.contains("--unpause ") && out.contains(" -w 'Two words'\n"),
         "{out}"
     );
     drop(bus);
@@ -173,7 +217,7 @@ fn who_is_no_operator_is_told_so() {
         &[
             "operator.not_registered",
             "is no operator",
-            "docs/errors/operator.not_registered.md",
+            "storybus explain operator.not_registered",
         ],
     );
     fails(
@@ -190,7 +234,25 @@ fn who_is_no_operator_is_told_so() {
         &["is the URL right?"],
     );
     let other = crate::bus::Home::new();
-    fails(&other, &["consumers", "list"], 2, &["there is no ", "kept.json"]);
+    fails(
+        &other,
+        &["consumers", "list"],
+        2,
+        &["there is no ", "kept.json", "has written"],
+    );
+    let (code, out, err) = told(
+        &command(&home, "status")
+            .arg("--json")
+            .env("STORYBUS_CLIENT_SECRET", "wrong")
+            .output()
+            .unwrap(),
+    );
+    let refused: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, text(&refused, "/violations/0/rule")),
+        (3, "operator.unauthenticated")
+    );
+    assert!(err.contains("to do: "), "{err}");
     drop(bus);
     fails(
         &home,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{done, fails, json, text};
+use super::{done, fails, json, run, text};
 use crate::bus::wait_for;
 use crate::client::snapshot;
 use crate::verbs::with_bus;
@@ -21,8 +21,9 @@ fn an_overview_says_what_stands_still_and_how_to_go_on() {
     let status = json(&home, &["status"]);
     let row = &status["consumers"][0];
     assert_eq!((&row["visible"], &row["paused"]), (&json!(3), &json!(true)));
-    let hint = text(row, "/hints/0");
-    assert!(hint.starts_with("paused: storybus consumers update "), "{hint}");
+    let hint = text(row, "/hints/0/command");
+    assert!(hint.starts_with("storybus consumers update "), "{hint}");
+    assert_eq!(text(row, "/hints/0/code"), "paused");
     let out = done(&home, &["queue", consumer]);
     assert!(
         out.contains("waiting       3") && out.contains("paused") && out.contains("Next:"),
@@ -36,12 +37,18 @@ fn an_overview_says_what_stands_still_and_how_to_go_on() {
     done(&home, &words[..pasted]);
     assert_eq!(json(&home, &["status", "--hints"])["consumers"], json!([]));
     done(&home, &["consumers", "update", consumer, "--disable"]);
-    assert!(done(&home, &["status", "-w", bus.text("/tenant")]).contains("disabled: storybus consumers"));
+    done(&home, &["consumers", "update", consumer, "--pause"]);
+    let out = done(&home, &["status", "-w", bus.text("/tenant")]);
+    assert!(
+        out.contains("disabled, paused")
+            && out.contains("disabled: storybus consumers")
+            && out.contains("--unpause"),
+        "{out}"
+    );
     fails(&home, &["status", "-w", "none"], 3, &["there is no workspace"]);
 }
 
 #[test]
-#[ignore = "the bus does not have these routes yet"]
 fn from_a_dead_letter_to_its_mend() {
     let (home, bus) = with_bus(&["--demo"]);
     let (tenant, consumer) = (bus.text("/tenant"), bus.text("/consumer/client_id"));
@@ -80,10 +87,43 @@ fn from_a_dead_letter_to_its_mend() {
     );
 
     let out = done(&home, &["redrive", consumer, "--message", id, "--wait"]);
-    assert!(out.contains("redrive") && out.contains("done"), "{out}");
+    assert!(
+        out.contains("redrive")
+            && out.contains("done")
+            && out.contains("demo consumer (")
+            && out.contains(&format!("storybus message show {id}")),
+        "{out}"
+    );
     assert_eq!(json(&home, &["queue", consumer])["dead_lettered"], 0);
-    let job = json(&home, &["redrive", consumer, "--message", id, "--wait"]);
-    assert_eq!((&job["missing"], &job["moved"]), (&json!([id]), &json!(0)));
+    let (code, shown, err) = run(&home, &["redrive", consumer, "--message", id, "--wait", "--json"]);
+    let job: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (code, &job["missing"], &job["moved"]),
+        (8, &json!([id]), &json!(0))
+    );
+    assert!(
+        err.contains("nothing was moved: none of the messages is a dead letter"),
+        "{err}"
+    );
+    for words in [
+        &["redrive", consumer, "--all", "--wait"][..],
+        &[
+            "replay",
+            consumer,
+            "--last",
+            "1h",
+            "--story",
+            "ferry-stirke",
+            "--wait",
+        ],
+    ] {
+        fails(
+            &home,
+            words,
+            8,
+            &["nothing was moved: ", "newer messages of their story"],
+        );
+    }
     assert_eq!(reader.drain(tenant, consumer).len(), 3);
 
     let job = json(
@@ -92,7 +132,11 @@ fn from_a_dead_letter_to_its_mend() {
     );
     assert_eq!((&job["state"], &job["moved"]), (&json!("done"), &json!(3)));
     let list = done(&home, &["jobs", "list"]);
-    assert_eq!(list.lines().count(), 4, "{list}");
+    assert_eq!(list.lines().count(), 6, "{list}");
+    assert!(
+        list.contains("ferry-stirke") && list.contains("demo consumer"),
+        "{list}"
+    );
     let job = text(&job, "/job_id").to_owned();
     assert!(done(&home, &["jobs", "show", &job]).contains("replay"));
     done(&home, &["jobs", "wait", &job]);
@@ -107,12 +151,11 @@ fn from_a_dead_letter_to_its_mend() {
         &home,
         &["replay", consumer, "--from", "2001-01-01T00:00:00Z"],
         3,
-        &["request.invalid at /from"],
+        &["request.invalid at /from (--from, --last)"],
     );
 }
 
 #[test]
-#[ignore = "the bus does not have these routes yet"]
 fn what_happened_is_seen_afterwards() {
     let (home, bus) = with_bus(&["--demo"]);
     let mut producer = bus.log_in(&bus.credentials, "producer");
@@ -133,6 +176,39 @@ fn what_happened_is_seen_afterwards() {
         &["activity", "--producer", bus.text("/producer/client_id")],
     );
     assert_eq!(all["activity"].as_array().unwrap().len(), 3);
+    assert!(
+        out.contains("caller") && out.contains("storybus explain sequence_number.not_increasing"),
+        "{out}"
+    );
+    for (words, why) in [
+        (
+            &["activity", "--producer", "nobody"][..],
+            "there is no producer \"nobody\"",
+        ),
+        (
+            &["activity", "--rule", "sequence_number"],
+            "sequence_number.not_increasing",
+        ),
+    ] {
+        let (code, _, err) = run(&home, words);
+        assert!(code != 0 && err.contains(why), "{code} {err}");
+    }
+    let out = done(&home, &["activity", "--rule", "envelope.required"]);
+    assert_eq!(out, "");
+    let refused = text(&all, "/activity/0/message_id").to_owned();
+    let of_it = json(&home, &["activity", "--message", &refused]);
+    assert_eq!(of_it["activity"].as_array().unwrap().len(), 1);
+    fails(
+        &home,
+        &["message", "show", &refused],
+        3,
+        &[
+            "refused: ",
+            "with 409: sequence_number.not_increasing; fault: caller; retry: no",
+            "storybus explain",
+        ],
+    );
+    fails(&home, &["message", "show", "057b25e2"], 2, &["is no message id"]);
     let stories = done(&home, &["stories", "list"]);
     assert!(stories.contains("ACTIVE"), "{stories}");
     let story = json(&home, &["stories", "show", "s"]);

@@ -69,7 +69,10 @@ fn a_profile_says_which_bus_and_as_whom() {
         );
     }
     let (code, _, err) = bare(&home, &["status"], &[xdg, ("STORYBUS_PROFILE", "here")]);
-    assert_eq!(code, 0, "{err}");
+    assert!(
+        code == 0 && err.contains("other users can read the secret in "),
+        "{err}"
+    );
     let named = home.path("cfg/storybus/config.toml");
     let named = named.to_str().unwrap();
     let (code, _, err) = bare(&home, &["status", "--profile", "here", "--config", named], &[]);

@@ -60,7 +60,7 @@ fn what_surely_did_nothing_is_sent_again() {
     );
     let asked = script.asked();
     assert_eq!(
-        asked.last().unwrap().body,
+        asked.iter().rfind(|a| a.line == made).unwrap().body,
         json!({"message_ids": ["a", "b", "c"]})
     );
     // A read may be repeated whatever happened to it, and so may the end of something.
@@ -152,11 +152,13 @@ fn a_replay_up_to_now_is_up_to_now_by_the_clock_of_the_bus() {
     let made = "POST /v1/admin/tenants/w1/consumers/c1/replays";
     let script = Script::new(&[(made, &[job("queued", &json!({}))])]);
     done(&script.home, &["replay", "c1", "--last", "90m"]);
-    let body = script.asked().last().unwrap().body.clone();
+    let asked = script.asked();
+    let body = &asked.iter().find(|a| a.line == made).unwrap().body;
     assert_eq!(body["to"], "9999-12-31T23:59:59Z");
     assert!(body["from"].as_str().unwrap().ends_with('Z') && body.get("story_ids").is_none());
     for (words, why) in [
         (&["replay", "c1"][..], "--last"),
+        (&["replay", "c1", "--last", "-5m"], "s, m, h or d"),
         (&["replay", "c1", "--from", "yesterday"], "90m ago"),
         (&["replay", "c1", "--last", "1 week"], "s, m, h or d"),
         (
@@ -175,7 +177,7 @@ fn dead_letters_are_shown_whole_and_obeyed_by_no_terminal() {
     let letter = |id: &str| {
         json!({"message_id": id, "message_type": "story.context", "topic": "t\u{9b}2J", "correlation_id": "k", "producer_id": "p1",
             "receive_count": 5, "enqueued_at": "2026-09-11T10:00:00.000Z", "dead_lettered_at": "2026-09-11T11:00:00.000Z",
-            "cause": "rejected", "reason": "no \u{1b}[31mway\nout", "envelope": {"n": "TOKEN", "s": "\u{202e}x\u{7f}"}})
+            "redelivery": "redrive:j1", "cause": "rejected", "reason": "no \u{1b}[31mway\nout", "envelope": {"n": "TOKEN", "s": "\u{202e}x\u{7f}"}})
         .to_string()
         .replace("\"TOKEN\"", "1.50e3")
     };
@@ -193,9 +195,10 @@ fn dead_letters_are_shown_whole_and_obeyed_by_no_terminal() {
         (&second, &[page(&["m3"], "")]),
         (&rest, &[page(&["m3"], "")]),
     ]);
-    let out = done(&script.home, &["dead-letters", "list", "rundown"]);
+    let (_, out, err) = run(&script.home, &["dead-letters", "list", "rundown"]);
+    assert!(err.contains("3 have come back from a redrive"), "{err}");
     assert!(
-        out.contains("m3") && out.contains("no \\u001b[31mway\\nout"),
+        out.contains("  redrive:j1  ") && out.contains("m3") && out.contains("no \\u001b[31mway\\nout"),
         "{out}"
     );
     assert!(
@@ -229,24 +232,25 @@ fn dead_letters_are_shown_whole_and_obeyed_by_no_terminal() {
 
 #[test]
 fn one_message_and_one_story_are_shown_on_their_way() {
+    const ID: &str = "0199b3d0-1111-7000-8000-00000000abcd";
     let script = Script::new(&[
         (
-            "GET /v1/admin/tenants/w1/messages/m1",
-            &[json!({"message_id": "m1", "state": "published", "recorded_at": "r", "published_at": "p", "archived": true,
+            "GET /v1/admin/tenants/w1/messages/0199b3d0-1111-7000-8000-00000000abcd",
+            &[json!({"message_id": ID, "state": "published", "recorded_at": "r", "published_at": "p", "archived": true,
                 "message_type": "story.context", "correlation_id": "k", "story_id": "s", "producer_id": "p1",
                 "consumers": [{"client_id": "c1", "name": "rundown", "deliveries": [
                     {"state": "acknowledged", "receive_count": 1, "at": "a"},
                     {"state": "dead_lettered", "receive_count": 5, "at": "b", "reason": "why", "redelivery": "replay:j1"}]}]}).into()],
         ),
         (
-            "GET /v1/admin/tenants/w1/stories/s?limit=100",
+            "GET /v1/admin/tenants/w1/stories/s?limit=1000",
             &[json!({"story_id": "s", "head": "m2", "sequence_number": 2, "updated_at": "u", "story_type": "ACTIVE",
                 "correlation_id": "k", "begun_at": "b", "messages": [
                     {"message_id": "m1", "message_type": "story.context", "published_at": "p", "producer_id": "p1",
                      "system_id": "x", "correlation_id": "k", "sequence_number": 1}], "next": "n"}).into()],
         ),
         (
-            "GET /v1/admin/tenants/w1/stories/s?limit=99&after=n",
+            "GET /v1/admin/tenants/w1/stories/s?limit=1000&after=n",
             &[json!({"story_id": "s", "messages": [{"message_id": "m2", "message_type": "story.context",
                 "published_at": "p2", "producer_id": "p1", "system_id": "x", "correlation_id": "k"}]}).into()],
         ),
@@ -261,11 +265,11 @@ fn one_message_and_one_story_are_shown_on_their_way() {
         ),
     ]);
     let home = &script.home;
-    let out = done(home, &["message", "show", "m1"]);
+    let out = done(home, &["message", "show", ID]);
     assert!(
         out.contains("acknowledged")
             && out.contains("replay:j1")
-            && out.contains("storybus dead-letters show c1 m1"),
+            && out.contains(&format!("storybus dead-letters show c1 {ID}")),
         "{out}"
     );
     let out = done(home, &["stories", "show", "s"]);
@@ -276,6 +280,9 @@ fn one_message_and_one_story_are_shown_on_their_way() {
     let story = json(home, &["stories", "show", "s"]);
     assert_eq!(story["messages"].as_array().unwrap().len(), 2);
     assert_eq!(story["head"], "m2");
+    let newest = json(home, &["stories", "show", "s", "--limit", "1"]);
+    assert_eq!(newest["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(newest["messages"][0]["message_id"], "m2");
     let out = done(
         home,
         &[
@@ -305,7 +312,7 @@ fn activity_is_followed_as_it_comes_and_each_entry_told_once() {
             &[page(&[&one]), page(&[&three, &two, &one])],
         ),
         (
-            "GET /v1/admin/tenants/w1/activity?limit=100&rule=a.b",
+            "GET /v1/admin/tenants/w1/activity?limit=10&rule=a.b",
             &[page(&[&one])],
         ),
     ]);
@@ -356,4 +363,13 @@ fn a_refusal_is_a_document_too_and_is_obeyed_by_no_terminal() {
     assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'));
     let (_, out, _) = run(&script.home, &["workspaces", "create", "x"]);
     assert_eq!(out, "");
+    // And so is what the command says itself.
+    for (words, code, pointer) in [
+        (&["queue", "nobody"][..], 3, "/violations/0/message"),
+        (&["redrive", "c1", "--message", ""], 2, "/error/message"),
+    ] {
+        let (got, out, _) = run(&script.home, &[words, &["--json"]].concat());
+        let refused: Value = serde_json::from_str(&out).unwrap();
+        assert!(got == code && refused.pointer(pointer).is_some(), "{got} {out}");
+    }
 }
