@@ -56,6 +56,11 @@ pub(super) fn run(args: &AuditArgs) -> Result<(), Failure> {
     if args.common.json {
         return out::document(&all.document()?);
     }
+    if workspace.is_some() {
+        out::note(
+            "only what was written in the one workspace; without -w and STORYBUS_WORKSPACE it is everything",
+        );
+    }
     let mut table = Table::new(&["TIME", "WHO", "WHAT", "OF", "DETAILS"]);
     let (operators, workspaces) = (api.names(Kind::Operator), api.names(Kind::Workspace));
     for entry in all.values()? {

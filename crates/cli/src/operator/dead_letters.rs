@@ -153,7 +153,7 @@ fn show(api: &mut Api, consumer: &str, message_id: &str, json: bool) -> Result<(
         ("type", Cell::of(&value, "message_type")),
         ("topic", Cell::of(&value, "topic")),
         ("correlation", Cell::of(&value, "correlation_id")),
-        ("producer", Cell::of(&value, "producer_id")),
+        ("producer", api.names(Kind::Producer).field(&value, "producer_id")),
         ("enqueued", Cell::of(&value, "enqueued_at")),
         ("received", Cell::of(&value, "receive_count")),
         ("dead since", Cell::of(&value, "dead_lettered_at")),

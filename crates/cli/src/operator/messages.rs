@@ -7,6 +7,7 @@ use storybus_protocol::rule;
 use super::activity;
 use super::api::{Api, segment};
 use super::flags::{Noun, quoted};
+use super::names::Kind;
 use super::out::{self, Cell, Table, Tone};
 use super::refusals::refused;
 use crate::client::json::plain;
@@ -50,6 +51,7 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
         return out::document(&document);
     }
     let message = document.value()?;
+    let producers = api.names(Kind::Producer);
     let mut fields = Vec::new();
     for (name, member) in [
         ("message", "message_id"),
@@ -62,7 +64,13 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
         ("published", "published_at"),
         ("archived", "archived"),
     ] {
-        fields.push((name, Cell::of(&message, member)));
+        fields.push((
+            name,
+            match member {
+                "producer_id" => producers.field(&message, member),
+                _ => Cell::of(&message, member),
+            },
+        ));
     }
     out::fields(&fields)?;
     out::text("\n")?;

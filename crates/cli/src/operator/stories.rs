@@ -6,6 +6,7 @@ use super::api::{Api, segment};
 use super::connections::more;
 use super::flags::{Noun, Paging};
 use super::lists::ListKind;
+use super::names::Kind;
 use super::out::{self, Cell, Table};
 use crate::exit::Failure;
 
@@ -83,6 +84,7 @@ pub(super) fn run(noun: &Noun<StoriesVerb>) -> Result<(), Failure> {
                 ("head", field("head")),
             ])?;
             out::text("\n")?;
+            let producers = api.names(Kind::Producer);
             let mut table = Table::new(&["PUBLISHED", "TYPE", "SEQUENCE", "MESSAGE", "PRODUCER", "SYSTEM"]);
             for message in all.values()? {
                 let members = [
@@ -93,7 +95,11 @@ pub(super) fn run(noun: &Noun<StoriesVerb>) -> Result<(), Failure> {
                     "producer_id",
                     "system_id",
                 ];
-                table.row(members.iter().map(|m| Cell::of(&message, m)).collect());
+                let cell = |member: &&str| match *member {
+                    "producer_id" => producers.cell(&message, member),
+                    _ => Cell::of(&message, member),
+                };
+                table.row(members.iter().map(cell).collect());
             }
             table.print("nothing of it is in the archive any more")?;
             if hidden > 0 {

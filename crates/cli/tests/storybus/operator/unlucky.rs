@@ -272,6 +272,7 @@ fn one_message_and_one_story_are_shown_on_their_way() {
             && out.contains(&format!("storybus dead-letters show c1 {ID}")),
         "{out}"
     );
+    assert!(out.contains("planning (p1)"), "{out}");
     let out = done(home, &["stories", "show", "s"]);
     assert!(
         out.contains("ACTIVE") && out.contains("m1") && out.contains("p2"),
