@@ -145,10 +145,7 @@ pub fn restore(backup: &Path, data: &Path, beside: &[&str]) -> Result<Copied, Ba
     if wal_path(&database).metadata().is_ok_and(|log| log.len() > 0) {
         return Err(BackupError::NotABackup(backup.to_owned()));
     }
-    {
-        let source = open_read_only(backup).map_err(BackupError::unreadable(backup))?;
-        sound(&source, backup, "integrity_check")?;
-    }
+    let existed = data.exists();
     DirBuilder::new()
         .recursive(true)
         .mode(PRIVATE_DIRECTORY)
@@ -165,8 +162,13 @@ pub fn restore(backup: &Path, data: &Path, beside: &[&str]) -> Result<Copied, Ba
         files: Vec::new(),
         bytes: 0,
     };
+    // first: from now on no bus starts here until all is done
     let part = data.join(PART);
-    let placed = copy(&database, &part)
+    let target = private_file(&part).map_err(BackupError::io(&part))?;
+    let placed = open_read_only(backup)
+        .map_err(BackupError::unreadable(backup))
+        .and_then(|source| sound(&source, backup, "integrity_check"))
+        .and_then(|()| copy_into(&database, target, &part))
         .map(|bytes| copied.add(DATABASE, bytes))
         .and_then(|()| copy_beside(backup, data, beside, &mut copied))
         .and_then(|()| sync_directory(data))
@@ -175,6 +177,9 @@ pub fn restore(backup: &Path, data: &Path, beside: &[&str]) -> Result<Copied, Ba
         // it was empty; the error that counts is the first one
         for name in copied.files.iter().map(String::as_str).chain([PART]) {
             fs::remove_file(data.join(name)).ok();
+        }
+        if !existed {
+            fs::remove_dir(data).ok();
         }
         return Err(error);
     }
@@ -236,8 +241,12 @@ fn copy_beside(from: &Path, to: &Path, names: &[&str], copied: &mut Copied) -> R
 
 /// A copy for its owner alone, on disk.
 fn copy(from: &Path, to: &Path) -> Result<u64, BackupError> {
+    let target = private_file(to).map_err(BackupError::io(to))?;
+    copy_into(from, target, to)
+}
+
+fn copy_into(from: &Path, mut target: File, to: &Path) -> Result<u64, BackupError> {
     let mut source = File::open(from).map_err(BackupError::io(from))?;
-    let mut target = private_file(to).map_err(BackupError::io(to))?;
     let bytes = io::copy(&mut source, &mut target).map_err(BackupError::io(to))?;
     target.sync_all().map_err(BackupError::io(to))?;
     Ok(bytes)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use storybus_sqlite::{Checked, Finding};
 
 use crate::exit::{self, Failure};
+use crate::ports::FileKeys;
 
 /// `storybus check`.
 #[derive(Debug, Args)]
@@ -15,7 +16,8 @@ use crate::exit::{self, Failure};
     after_help = "Reads everything in the data directory, or in a backup, and changes nothing; the bus may run. Looked at: the database's pages and
 indexes; that every message in a queue and every dead letter has its body; that the
 archive's blocks unpack; that the counters agree with the rows; that each order
-group can be received; that jobs, workspaces and connections can be read.
+group can be received; that jobs, workspaces and connections can be read; the keys
+that sign tokens. Not looked at: what the body of a message says that is not in a block yet.
 
 Exit codes: 0 all is well; 1 something was found, each with what to do; 2 the directory cannot be used."
 )]
@@ -55,6 +57,13 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         let directory = args.data.display();
         Failure::new(exit::UNUSABLE, anyhow!("cannot read {directory}: {error}"))
     })?;
+    let mut checked = checked;
+    if let Err(error) = FileKeys::check(args.data.join("keys.json")) {
+        checked.findings.push(Finding {
+            what: format!("the keys that sign tokens: {error}"),
+            advice: "put keys.json back from a backup; or move it away: the next start makes new keys, and every client logs in again",
+        });
+    }
     let Checked {
         findings,
         queued,

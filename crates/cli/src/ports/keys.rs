@@ -123,6 +123,15 @@ impl FileKeys {
         Ok(keys)
     }
 
+    /// Whether the keys in this file can be read and can sign; nothing is made.
+    ///
+    /// # Errors
+    ///
+    /// They cannot.
+    pub fn check(path: impl Into<PathBuf>) -> Result<(), KeysError> {
+        Self { path: path.into() }.read().map(drop)
+    }
+
     /// Where they are.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -206,3 +206,24 @@ fn a_backup_says_that_it_holds_secrets_and_nothing_is_overwritten() {
         assert!(err.contains(words), "{verb}: {err}");
     }
 }
+
+#[test]
+fn a_check_looks_at_the_keys() {
+    let home = Home::new();
+    home.serve().stop();
+    let data = home.path("data");
+    assert_eq!(done("check", &[&data])["ok"], true);
+    for broken in [Some("{"), Some(""), None] {
+        let keys = data.join("keys.json");
+        match broken {
+            Some(text) => std::fs::write(&keys, text).unwrap(),
+            None => std::fs::remove_file(&keys).unwrap(),
+        }
+        let (code, out, _) = run("check", &[&data], &[]);
+        assert_eq!(code, 1, "{out}");
+        assert!(
+            out.contains("the keys that sign tokens") && out.contains("every client logs in again"),
+            "{out}"
+        );
+    }
+}

@@ -17,6 +17,10 @@ impl<const N: usize> Default for Digests<N> {
 }
 
 impl<const N: usize> Digests<N> {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

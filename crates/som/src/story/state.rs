@@ -105,6 +105,15 @@ impl StoryState {
         self.story_type.as_deref()
     }
 
+    /// About how many bytes it takes.
+    pub fn weight(&self) -> usize {
+        let texts = [&self.sequence_number, &self.updated_at, &self.story_type];
+        let members: usize = self.members.iter().map(|name| name.len() + 3).sum();
+        let digests = 32 * self.assets.len() + 22 * self.decided.len();
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        100 + members + digests + texts
+    }
+
     /// The correlation id of the story's first snapshot, in lower case.
     pub fn correlation_id(&self) -> &str {
         &self.correlation_id

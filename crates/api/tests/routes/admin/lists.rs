@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, ask, note, snapshot};
 
 fn ids(page: &Value, list: &str, id: &str) -> Vec<String> {
     let entries = page[list].as_array().expect("a list");
@@ -65,4 +65,55 @@ fn read_page_by_page() {
             .operate("GET", &format!("{path}?limit=1000&other=1&other=2"), None)
             .is_ok();
     }
+}
+
+/// Reads a list page by page; how many pages, and how many entries.
+fn paged(world: &World, path: &str, name: &str, cursor: &str) -> (usize, usize) {
+    let (mut pages, mut entries, mut from) = (0, 0, String::new());
+    loop {
+        let answer = world.operate("GET", &format!("{path}?limit=1000{from}"), None);
+        assert!(
+            answer.is_ok().body.len() < 9 * 1024 * 1024,
+            "{name}: too large a page"
+        );
+        pages += 1;
+        entries += answer.json[name].as_array().map_or(0, Vec::len);
+        match answer.json["next"].as_str() {
+            Some(next) => from = format!("&{cursor}={next}"),
+            None => return (pages, entries),
+        }
+    }
+}
+
+#[test]
+fn pages_of_large_entries_end_early() {
+    let world = World::new();
+    let room = world.room();
+    for n in 1..=60 {
+        let mut message = snapshot(n, 1);
+        message["correlation_id"] = note(n)["correlation_id"].clone();
+        message["payload"]["story_id"] = json!(format!("{n}{}", "x".repeat(230_000)));
+        let answer = world.send(ask("POST", room.publish()).of(&room.producer).json(&message));
+        assert_eq!(answer.status, 202, "{}", answer.json);
+    }
+    let tenant = format!("/v1/admin/tenants/{}", room.tenant);
+    let (pages, stories) = paged(&world, &format!("{tenant}/stories"), "stories", "after");
+    assert_eq!(stories, 60);
+    assert!(pages >= 3, "{pages} pages");
+    let ids: Vec<_> = (0..1000)
+        .map(|n| note(1_000_000 + n)["message_id"].clone())
+        .collect();
+    for _ in 0..90 {
+        let job = world.operate(
+            "POST",
+            &room.operated("redrives"),
+            Some(json!({"message_ids": ids})),
+        );
+        assert_eq!(job.status, 202, "{}", job.json);
+    }
+    let (pages, jobs) = paged(&world, &format!("{tenant}/jobs"), "jobs", "after");
+    assert_eq!(jobs, 90);
+    assert!(pages >= 2, "{pages} pages");
+    let (_, entries) = paged(&world, "/v1/admin/audit", "entries", "before");
+    assert!(entries >= 90, "{entries}");
 }

@@ -18,6 +18,7 @@ mod arn;
 pub mod audit;
 mod connections;
 pub mod consumers;
+mod gathering;
 mod ids;
 pub mod limits;
 pub mod operators;
@@ -39,6 +40,7 @@ use crate::ports::workspaces::RegistryError;
 
 pub use audit::AuditPage;
 pub use consumers::ConsumerMembers;
+pub(crate) use gathering::Gathering;
 pub use operators::OperatorMembers;
 pub use producers::{ProducerMembers, RateMembers};
 pub use queue::QueueStatus;

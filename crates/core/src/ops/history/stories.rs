@@ -6,7 +6,7 @@ use crate::bus::Bus;
 use crate::domain::archived::{Head, Position};
 use crate::domain::record::{StoryKey, story_digest};
 use crate::domain::refusal::{Refusal, RefusalKind};
-use crate::ops::admin::{Page, not_a_place};
+use crate::ops::admin::{Gathering, Page, not_a_place};
 use crate::ops::refused_by_store;
 use crate::ports::stories::NamedStory;
 
@@ -39,13 +39,17 @@ impl Bus {
         if after.as_ref().is_some_and(|p| !self.ports.stories.is_position(p)) {
             return Err(not_a_place());
         }
-        let found = self
-            .ports
-            .stories
-            .list(&workspace, after.as_ref(), limit.saturating_add(1))
-            .await;
-        let found = found.map_err(|e| refused_by_store("story_list", &e))?;
-        Ok(Page::of(found, limit, |story| story.position.0.clone()))
+        let mut page = Gathering::new(limit);
+        while let Some(count) = page.next() {
+            let behind = page.last().map(|story: &NamedStory| &story.position);
+            let found = self
+                .ports
+                .stories
+                .list(&workspace, behind.or(after.as_ref()), count)
+                .await;
+            page.add(found.map_err(|e| refused_by_store("story_list", &e))?, weight);
+        }
+        Ok(page.page(|story| story.position.0.clone()))
     }
 
     /// A story, with up to `limit` messages about it, behind the place `after`.
@@ -96,4 +100,9 @@ impl Bus {
         let messages = Page::of(heads, limit, |head| head.position.0.clone());
         Ok(StoryTimeline { story, messages })
     }
+}
+
+/// What a story weighs in a page: what is read of it, more than what is shown.
+fn weight(named: &NamedStory) -> usize {
+    named.story_id.as_ref().map_or(0, String::len) + named.story.state.weight()
 }

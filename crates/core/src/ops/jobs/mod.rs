@@ -9,7 +9,7 @@ mod step;
 use storybus_protocol::id::{JobId, WorkspaceId};
 use storybus_protocol::rule;
 
-use super::admin::{Actor, Page};
+use super::admin::{Actor, Gathering, Page};
 use super::refused_by_store;
 use crate::bus::Bus;
 use crate::domain::connection::Connection;
@@ -71,15 +71,13 @@ impl Bus {
         let workspace = self.tenant_get(tenant).await?.id;
         let after = after.map(place).transpose()?;
         let from = after.as_ref().map(|(at, id)| (*at, id));
-        let found = self
-            .ports
-            .jobs
-            .list(&workspace, from, limit.saturating_add(1))
-            .await;
-        let found = found.map_err(|e| refused_by_store("job_list", &e))?;
-        Ok(Page::of(found, limit, |job| {
-            format!("{}.{}", job.created_at.0, job.id)
-        }))
+        let mut page = Gathering::new(limit);
+        while let Some(count) = page.next() {
+            let behind = page.last().map(|job: &Job| (job.created_at, &job.id));
+            let found = self.ports.jobs.list(&workspace, behind.or(from), count).await;
+            page.add(found.map_err(|e| refused_by_store("job_list", &e))?, weight);
+        }
+        Ok(page.page(|job| format!("{}.{}", job.created_at.0, job.id)))
     }
 
     /// Asks a job to end. What its step under way delivers still counts.
@@ -198,4 +196,22 @@ fn place(text: &str) -> Result<(Millis, JobId), Refusal> {
     text.split_once('.')
         .and_then(|(at, id)| Some((Millis(at.parse().ok()?), id.parse().ok()?)))
         .ok_or_else(super::admin::not_a_place)
+}
+
+/// What a job weighs in a page: its lists may be long.
+fn weight(job: &Job) -> usize {
+    const ID: usize = 40;
+    let lists = match &job.work {
+        Work::Redrive { message_ids } => ID * (message_ids.as_ref().map_or(0, Vec::len) + job.unmet.len()),
+        Work::Replay {
+            message_types,
+            story_ids,
+            correlation_ids,
+            ..
+        } => {
+            let stories: usize = story_ids.iter().map(|id| id.len() + 3).sum();
+            stories + ID * (correlation_ids.len() + message_types.len())
+        }
+    };
+    600 + lists
 }

@@ -36,17 +36,22 @@ impl RedriveMembers {
                     "is empty; leave it out to redrive all dead letters",
                 ));
             }
-            limits::list(
-                &mut faults,
-                "/message_ids",
-                ids,
-                MAX_MESSAGE_IDS,
-                |faults, path, id| {
-                    if id.parse::<MessageId>().is_err() {
-                        faults.push(limits::fault(path, "is not a message id: a UUID"));
-                    }
-                },
-            );
+            if ids.len() > MAX_MESSAGE_IDS {
+                faults.push(limits::fault(
+                    "/message_ids",
+                    format!("must have at most {MAX_MESSAGE_IDS} entries"),
+                ));
+                return faults;
+            }
+            // one that stands twice is no fault: a message can be a dead letter more than once
+            for (n, id) in ids.iter().enumerate() {
+                if id.parse::<MessageId>().is_err() {
+                    faults.push(limits::fault(
+                        format!("/message_ids/{n}"),
+                        "is not a message id: a UUID",
+                    ));
+                }
+            }
         }
         faults
     }
