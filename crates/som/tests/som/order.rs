@@ -403,7 +403,7 @@ fn the_state_is_small_and_readable_by_later_versions() {
     assert_eq!(
         stored,
         json!({
-            "n": "1", "u": "2026-10-02T07:00:00Z", "c": CORRELATION,
+            "n": "1", "u": "2026-10-02T07:00:00Z", "c": CORRELATION, "t": "ACTIVE",
             "m": ["assets", "headline", "newsroom_id", "sequence_number", "slug", "story_id", "story_type", "updated_at"],
             "a": stored["a"],
         })
@@ -414,6 +414,15 @@ fn the_state_is_small_and_readable_by_later_versions() {
     assert_eq!(
         serde_json::from_value::<StoryState>(later).unwrap(),
         first(&snapshot(1).to_string())
+    );
+    // one that was stored before the story type was kept
+    let mut earlier = stored.clone();
+    earlier.as_object_mut().unwrap().remove("t");
+    assert_eq!(
+        serde_json::from_value::<StoryState>(earlier)
+            .unwrap()
+            .story_type(),
+        None
     );
     for (name, broken) in [
         ("a", json!("AAAA")),
