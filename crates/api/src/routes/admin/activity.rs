@@ -5,6 +5,7 @@ use http::{Response, StatusCode};
 use storybus_core::Bus;
 use storybus_core::domain::refusal::Refusal;
 use storybus_core::ops::history::ActivityQuery;
+use storybus_protocol::id::{ConnectionId, ConnectionKind};
 
 use crate::answer::history::ActivityShown;
 use crate::answer::json;
@@ -24,6 +25,13 @@ pub(in crate::routes) async fn list(
     let mut query = Query::of(call);
     let (before, limit) = (query.text("before"), query.limit());
     let (rule, producer) = (query.text("rule"), query.text("producer"));
+    let is_producer = |id: &String| {
+        id.parse::<ConnectionId>()
+            .is_ok_and(|id| id.kind() == ConnectionKind::Producer)
+    };
+    if producer.as_ref().is_some_and(|id| !is_producer(id)) {
+        query.fault("producer", "is not the id of a producer: p…");
+    }
     query.finish()?;
     let asked = ActivityQuery {
         before: before.as_deref(),

@@ -68,6 +68,10 @@ fn activity_has_what_was_accepted_and_refused() {
             .operate("GET", &room.of_tenant(&format!("activity?{bad}")), None)
             .is_invalid_at(&["/before"]);
     }
+    for nobody in ["", "c1", "the planning desk"] {
+        let path = room.of_tenant(&format!("activity?producer={}", nobody.replace(' ', "%20")));
+        world.operate("GET", &path, None).is_invalid_at(&["/producer"]);
+    }
     let other = world.room_of("desk-2");
     let none = world.operate("GET", &other.of_tenant("activity"), None).json;
     assert_eq!(
