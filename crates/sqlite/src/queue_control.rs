@@ -30,6 +30,8 @@ impl SqliteQueueControl {
 
 #[async_trait]
 impl QueueControl for SqliteQueueControl {
+    /// In several transactions, each short enough not to be felt by those who publish. The turn is looked at by the first: the call
+    /// is one, and what another runner has delivered meanwhile is passed over by its place.
     async fn redeliver(
         &self,
         key: &QueueKey,
@@ -38,8 +40,17 @@ impl QueueControl for SqliteQueueControl {
         messages: &[Redelivery],
     ) -> Result<Redelivered, StoreError> {
         let queue = self.inner.registry().queue(key).map(|queue| queue.id());
-        let redeliver = redeliver::Redeliver::new(queue, key, turn, mark, messages)?;
-        self.inner.writer().call(move |tx| redeliver.run(tx)).await
+        // one call at least: it says whether there is a queue
+        let mut parts = messages.chunks(redeliver::PART);
+        let (mut part, mut check) = (parts.next().unwrap_or_default(), Some(turn));
+        loop {
+            let step = redeliver::Redeliver::new(queue, key, &turn.job, check.take(), mark, part)?;
+            let redelivered = self.inner.writer().call(move |tx| step.run(tx)).await?;
+            match parts.next() {
+                Some(next) if redelivered == Redelivered::Done => part = next,
+                _ => return Ok(redelivered),
+            }
+        }
     }
 
     /// In several transactions when there is much: what was purged stays so when a later one fails.

@@ -7,7 +7,7 @@ use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::job::Turn;
 use storybus_core::ports::StoreError;
 use storybus_core::ports::queue_control::{Redelivered, Redelivery};
-use storybus_protocol::id::{CorrelationId, MessageId, WorkspaceId};
+use storybus_protocol::id::{CorrelationId, JobId, MessageId, WorkspaceId};
 
 use super::{Arrival, enqueue};
 use crate::error::Failure;
@@ -18,6 +18,9 @@ use crate::{dead_letters, jobs, messages};
 /// How long it is remembered how far a job has delivered, from its last delivery on: longer than anything that could be
 /// delivered again is kept.
 const MEMORY: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How many messages of a job one transaction puts in.
+pub(crate) const PART: usize = 25;
 
 /// One message of a job, without its body: that is stored already.
 struct Source {
@@ -32,7 +35,9 @@ struct Source {
 pub(crate) struct Redeliver {
     queue: Option<i64>,
     workspace: WorkspaceId,
-    turn: Turn,
+    job: JobId,
+    /// Looked at, if it is there.
+    turn: Option<Turn>,
     mark: String,
     sources: Vec<Source>,
 }
@@ -41,7 +46,8 @@ impl Redeliver {
     pub(crate) fn new(
         queue: Option<i64>,
         key: &QueueKey,
-        turn: &Turn,
+        job: &JobId,
+        turn: Option<&Turn>,
         mark: &str,
         messages: &[Redelivery],
     ) -> Result<Self, StoreError> {
@@ -59,14 +65,17 @@ impl Redeliver {
         Ok(Self {
             queue,
             workspace: key.workspace.clone(),
-            turn: turn.clone(),
+            job: job.clone(),
+            turn: turn.cloned(),
             mark: mark.to_owned(),
             sources: messages.iter().map(source).collect::<Result<_, StoreError>>()?,
         })
     }
 
     pub(crate) fn run(&self, tx: &mut Tx<'_>) -> Result<Redelivered, Failure> {
-        if !jobs::has_turn(tx, &self.turn)? {
+        if let Some(turn) = &self.turn
+            && !jobs::has_turn(tx, turn)?
+        {
             return Ok(Redelivered::Overtaken);
         }
         // the registry is as of the last commit
@@ -74,7 +83,7 @@ impl Redeliver {
         let Some(queue) = tx.find(open, [self.queue], |row| row.get::<_, i64>(0))? else {
             return Ok(Redelivered::NoQueue);
         };
-        let job = self.turn.job.as_str();
+        let job = self.job.as_str();
         let through: i64 = tx
             .find(
                 "SELECT through FROM redelivered WHERE job = ?1 AND queue = ?2",
