@@ -67,7 +67,12 @@ bench MESSAGES="1000000":
     cargo run --release -p storybus-som --example bench_som
     mkdir -p target/bench
     cargo run --release -p storybus-sqlite --example bench_engine -- --dir target/bench/engine --messages {{ MESSAGES }} --stories --body 4000
+    cargo run --release -p storybus-sqlite --example bench_archive -- size
+    cargo run --release -p storybus-sqlite --example bench_archive -- cost
+    cargo run --release -p storybus-sqlite --example bench_archive -- history
+    cargo run --release -p storybus-sqlite --example bench_archive -- retention
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16
+    cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16 --messages 50000 --replay --no-pull
 
 # The bus on this machine, with something to try it with
 demo:

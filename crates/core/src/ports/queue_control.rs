@@ -50,7 +50,8 @@ pub trait QueueControl: Send + Sync {
     /// changes nothing, whatever became of the messages since. (On AWS that holds for 5 minutes.) When the call fails, some of its
     /// messages may have arrived, the first before the later ones.
     ///
-    /// The turn is looked at in the same transaction, by the job's version. (Not on AWS: a job has one runner there.)
+    /// The turn is looked at by the job's version, in the transaction of the first messages: an engine may put them in by several, and
+    /// what another runner has delivered by then is passed over. (Not on AWS: a job has one runner there.)
     ///
     /// The queue's own deduplication of publications does not concern them.
     async fn redeliver(
