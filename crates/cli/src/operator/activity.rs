@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use storybus_protocol::id::{ConnectionId, ConnectionKind};
 use storybus_protocol::rule;
 
 use super::api::{Api, segment};
@@ -109,7 +110,7 @@ pub(super) fn run(args: &ActivityArgs) -> Result<(), Failure> {
     let producers = api.names(Kind::Producer);
     let choice = Choice {
         rule: args.rule.clone(),
-        producer: producer.map(|p| producers.id(p).unwrap_or(p).to_owned()),
+        producer: producer.map(|p| meant(&mut api, &producers, p)).transpose()?,
     };
     if args.follow {
         return follow(&mut api, &route, &choice, args, &producers);
@@ -142,6 +143,19 @@ pub(super) fn run(args: &ActivityArgs) -> Result<(), Failure> {
             "what it means, whose fault it is, what to do",
         )]),
         None => Ok(()),
+    }
+}
+
+/// The id of the producer that is meant. One that is gone has entries still, so an id need not be one of those there are.
+fn meant(api: &mut Api, producers: &Names, text: &str) -> Result<String, Failure> {
+    let is_id = || {
+        text.parse::<ConnectionId>()
+            .is_ok_and(|id| id.kind() == ConnectionKind::Producer)
+    };
+    match producers.id(text) {
+        Some(id) => Ok(id.to_owned()),
+        None if is_id() => Ok(text.to_owned()),
+        None => Ok(api.named(Kind::Producer, text)?.id),
     }
 }
 
