@@ -1,0 +1,16 @@
+//! The ports on AWS: records, stories, registry, jobs, dead letters and the archive on DynamoDB, publication on SNS FIFO, queues on
+//! SQS FIFO.
+//!
+//! One file a port, named as in the core. `call` says what a failed request means and when it may be made again, `config` names
+//! everything of a deployment, `keys` the items of its tables. What DynamoDB, SNS and SQS do and do not promise is told where it
+//! decides something, with its source.
+
+mod call;
+pub mod clients;
+pub mod config;
+mod item;
+mod keys;
+mod pace;
+
+pub use clients::Aws;
+pub use config::Config;

@@ -1,0 +1,12 @@
+//! Every behaviour of every port, over AWS.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod engine;
+
+use engine::AwsFactory;
+use storybus_testkit::suite::exercise;
+
+#[tokio::test]
+async fn the_ledger_keeps_its_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::ledger").await);
+}
