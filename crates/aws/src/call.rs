@@ -81,6 +81,7 @@ impl Failed {
             matches!(
                 code,
                 "NotFound"
+                    | "ResourceNotFound"
                     | "ResourceNotFoundException"
                     | "QueueDoesNotExist"
                     | "AWS.SimpleQueueService.NonExistentQueue"
@@ -110,7 +111,14 @@ where
                 let never_left = failure
                     .as_connector_error()
                     .is_some_and(|e| e.is_user() || never_connected(e));
-                (if never_left { Outcome::NotSent } else { Outcome::Unknown }, None)
+                (
+                    if never_left {
+                        Outcome::NotSent
+                    } else {
+                        Outcome::Unknown
+                    },
+                    None,
+                )
             }
             SdkError::ServiceError(answer) => {
                 let code = answer.err().code().map(str::to_owned);
@@ -209,10 +217,7 @@ impl Caller {
     }
 
     /// Tries until it succeeds, is refused or the time is over; then the last failure, and whether any try may have arrived.
-    async fn attempts<T>(
-        self,
-        call: &impl AsyncFn() -> Result<T, Failed>,
-    ) -> Result<T, (Failed, bool)> {
+    async fn attempts<T>(self, call: &impl AsyncFn() -> Result<T, Failed>) -> Result<T, (Failed, bool)> {
         let (mut pause, mut spent, mut uncertain) = (FIRST_PAUSE, Duration::ZERO, false);
         loop {
             let (result, took) = crate::pace::timed(call()).await;
@@ -251,7 +256,10 @@ mod tests {
     #[test]
     fn what_an_answer_means() {
         assert_eq!(of_answer(Some("ThrottlingException"), 400), Outcome::Throttled);
-        assert_eq!(of_answer(Some("TransactionConflictException"), 400), Outcome::Conflict);
+        assert_eq!(
+            of_answer(Some("TransactionConflictException"), 400),
+            Outcome::Conflict
+        );
         assert_eq!(of_answer(Some("AccessDeniedException"), 400), Outcome::Refused);
         assert_eq!(of_answer(Some("InternalServerError"), 500), Outcome::Unknown);
         assert_eq!(of_answer(None, 503), Outcome::Unknown);

@@ -5,12 +5,15 @@
 //! everything of a deployment, `keys` the items of its tables. What DynamoDB, SNS and SQS do and do not promise is told where it
 //! decides something, with its source.
 
+mod arrived;
 mod call;
 pub mod clients;
 pub mod config;
 mod item;
 mod keys;
 mod pace;
+pub mod resources;
 
+pub use arrived::{Arrived, REDELIVERY};
 pub use clients::Aws;
 pub use config::Config;

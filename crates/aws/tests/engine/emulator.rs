@@ -31,7 +31,10 @@ fn start() -> Emulator {
         .read_line(&mut address)
         .unwrap();
     let address = address.trim().to_owned();
-    assert!(address.starts_with("http://127.0.0.1:"), "the emulator did not start");
+    assert!(
+        address.starts_with("http://127.0.0.1:"),
+        "the emulator did not start"
+    );
     Emulator {
         address,
         _until: until,

@@ -3,8 +3,8 @@
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
+    ProjectionType, ScalarAttributeType,
 };
 use storybus_aws::Config;
 
@@ -43,7 +43,11 @@ async fn table(client: &Client, name: &str, indexes: &[Index]) {
         let index = GlobalSecondaryIndex::builder()
             .index_name(*index)
             .set_key_schema(Some(schema(pk, sk)))
-            .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build());
+            .projection(
+                Projection::builder()
+                    .projection_type(ProjectionType::KeysOnly)
+                    .build(),
+            );
         create = create.global_secondary_indexes(index.build().unwrap());
     }
     create.send().await.unwrap();
