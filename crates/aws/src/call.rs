@@ -161,15 +161,20 @@ fn of_answer(code: Option<&str>, status: u16) -> Outcome {
             | "ThrottledException"
             | "ThrottlingException"
             | "ThrottlingError"
+            | "KMSThrottling"
+            | "KMSThrottlingException"
             | "RequestThrottled"
             | "RequestThrottledException"
             | "TooManyRequestsException"
             | "SlowDown",
         ) => Outcome::Throttled,
-        Some("TransactionConflictException" | "TransactionInProgressException") => Outcome::Conflict,
+        Some("TransactionConflictException") => Outcome::Conflict,
+        // an earlier try with this client token is still at work, and may succeed
+        Some("TransactionInProgressException") => Outcome::Unknown,
         _ if status == 429 => Outcome::Throttled,
-        _ if status >= 500 => Outcome::Unknown,
-        _ => Outcome::Refused,
+        // 408: the request did not come whole, or did and took too long
+        _ if (400..500).contains(&status) && status != 408 => Outcome::Refused,
+        _ => Outcome::Unknown,
     }
 }
 
@@ -190,8 +195,11 @@ pub(crate) struct Caller;
 
 impl Caller {
     /// A call that changes nothing.
-    pub(crate) async fn read<T>(self, call: impl AsyncFn() -> Result<T, Failed>) -> Result<T, StoreError> {
-        let failed = match self.attempts(&call).await {
+    pub(crate) async fn read<T, F>(self, call: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failed>> + Send,
+    {
+        let failed = match self.attempts(|_| call()).await {
             Ok(value) => return Ok(value),
             Err((failed, _)) => failed,
         };
@@ -203,8 +211,19 @@ impl Caller {
 
     /// A call that changes something, and that finds its own traces when it is repeated: a conditional write that compares its
     /// token, a transaction with a client token, a send with a deduplication id, a deletion.
-    pub(crate) async fn write<T>(self, call: impl AsyncFn() -> Result<T, Failed>) -> Result<T, StoreError> {
-        match self.attempts(&call).await {
+    pub(crate) async fn write<T, F>(self, call: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failed>> + Send,
+    {
+        self.write_knowing(|_| call()).await
+    }
+
+    /// The same for a call that wants to know whether an earlier try of it may have arrived.
+    pub(crate) async fn write_knowing<T, F>(self, call: impl Fn(bool) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failed>> + Send,
+    {
+        match self.attempts(call).await {
             Ok(value) => Ok(value),
             Err((failed, true)) => Err(StoreError::Unknown {
                 reason: failed.to_string(),
@@ -217,10 +236,13 @@ impl Caller {
     }
 
     /// Tries until it succeeds, is refused or the time is over; then the last failure, and whether any try may have arrived.
-    async fn attempts<T>(self, call: &impl AsyncFn() -> Result<T, Failed>) -> Result<T, (Failed, bool)> {
+    async fn attempts<T, F>(self, call: impl Fn(bool) -> F) -> Result<T, (Failed, bool)>
+    where
+        F: Future<Output = Result<T, Failed>> + Send,
+    {
         let (mut pause, mut spent, mut uncertain) = (FIRST_PAUSE, Duration::ZERO, false);
         loop {
-            let (result, took) = crate::pace::timed(call()).await;
+            let (result, took) = crate::pace::timed(call(uncertain)).await;
             let failed = match result {
                 Ok(value) => return Ok(value),
                 Err(failed) => failed,
@@ -230,10 +252,16 @@ impl Caller {
             if failed.outcome == Outcome::Refused || spent + TRY > OPERATION {
                 return Err((failed, uncertain));
             }
-            crate::pace::rest(pause).await;
+            crate::pace::rest(spread(pause, took)).await;
             pause *= 2;
         }
     }
+}
+
+/// A pause between half and the whole of `span`, so that rivals do not meet again. Nothing here needs good randomness: the
+/// nanoseconds that the try took will do.
+fn spread(span: Duration, took: Duration) -> Duration {
+    span / 2 + span * (took.subsec_nanos() % 512) / 1024
 }
 
 fn unavailable(failed: &Failed) -> StoreError {
@@ -262,7 +290,17 @@ mod tests {
         );
         assert_eq!(of_answer(Some("AccessDeniedException"), 400), Outcome::Refused);
         assert_eq!(of_answer(Some("InternalServerError"), 500), Outcome::Unknown);
+        assert_eq!(
+            of_answer(Some("TransactionInProgressException"), 400),
+            Outcome::Unknown
+        );
+        assert_eq!(
+            of_answer(Some("IdempotentParameterMismatchException"), 400),
+            Outcome::Refused
+        );
         assert_eq!(of_answer(None, 503), Outcome::Unknown);
+        assert_eq!(of_answer(None, 408), Outcome::Unknown);
+        assert_eq!(of_answer(None, 404), Outcome::Refused);
         assert_eq!(of_answer(None, 429), Outcome::Throttled);
     }
 }

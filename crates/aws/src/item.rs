@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use storybus_core::domain::time::Millis;
 use storybus_core::ports::StoreError;
 
 /// An item as the SDK has it.
@@ -34,6 +35,25 @@ pub(crate) fn json(value: &impl Serialize) -> Result<AttributeValue, StoreError>
 /// An item with this key.
 pub(crate) fn key(pk: impl Into<String>, sk: impl Into<String>) -> Item {
     HashMap::from([("pk".to_owned(), s(pk)), ("sk".to_owned(), s(sk))])
+}
+
+/// A time as `expires_at`, the time-to-live attribute: whole seconds, not before it.
+pub(crate) fn expiry(at: Millis) -> AttributeValue {
+    n(at.0
+        .div_euclid(1000)
+        .saturating_add(i64::from(at.0.rem_euclid(1000) > 0)))
+}
+
+/// What has `expires_at` up to this has expired by now, whether or not DynamoDB has deleted it: it does days late.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ttl-expired-items.html>
+pub(crate) fn expired_by(now: Millis) -> AttributeValue {
+    n(now.0.div_euclid(1000))
+}
+
+/// Whether an item with an `expires_at` has not expired.
+pub(crate) fn is_live(item: &Item, now: Millis) -> bool {
+    item.number::<i64>("expires_at")
+        .is_none_or(|at| at > now.0.div_euclid(1000))
 }
 
 /// What an item lacks or has in another form than it was written in.

@@ -22,7 +22,10 @@
 //! | token bucket | `RATE#<digest, hex>` | `-` | | `rates` |
 //! | public keys | `KEYS` | `-` | | `signing_keys` |
 
+use sha2::{Digest, Sha256};
 use storybus_core::domain::record::{RecordKey, StoryKey};
+use storybus_core::domain::time::Millis;
+use storybus_protocol::id::WorkspaceId;
 
 use crate::item::{Item, key};
 
@@ -31,12 +34,43 @@ pub(crate) const ONLY: &str = "-";
 
 /// A message's record.
 pub(crate) fn record(of: &RecordKey) -> Item {
-    key(format!("REC#{}#{}", of.workspace, of.message_id), ONLY)
+    key(record_name(of), ONLY)
+}
+
+/// Its partition key.
+pub(crate) fn record_name(of: &RecordKey) -> String {
+    format!("REC#{}#{}", of.workspace, of.message_id)
 }
 
 /// A story.
 pub(crate) fn story(of: &StoryKey) -> Item {
     key(format!("STORY#{}#{}", of.workspace, hex(&of.digest)), ONLY)
+}
+
+/// The list of a workspace's stories.
+pub(crate) fn stories(of: &WorkspaceId) -> String {
+    format!("STORIES#{of}")
+}
+
+/// The last place among the stories of one millisecond.
+pub(crate) const LAST_PLACE: u32 = 999_999;
+
+/// A story's place in it: when it began, its place among those of this millisecond, its digest.
+pub(crate) fn place_of_story(of: &StoryKey, begun_at: Millis, place: u32) -> String {
+    format!("{:013}{place:06}{}", begun_at.0.max(0), hex(&of.digest))
+}
+
+/// A token bucket: its name has ids and addresses in it, of any length.
+pub(crate) fn rate(bucket: &str) -> Item {
+    key(
+        format!("RATE#{}", hex(&Sha256::digest(bucket.as_bytes())[..16])),
+        ONLY,
+    )
+}
+
+/// The public keys of access tokens.
+pub(crate) fn public_keys() -> Item {
+    key("KEYS", ONLY)
 }
 
 /// Lower-case hexadecimal.

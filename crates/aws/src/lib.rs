@@ -11,9 +11,12 @@ pub mod clients;
 pub mod config;
 mod item;
 mod keys;
+mod ledger;
 mod pace;
 pub mod resources;
+mod writes;
 
 pub use arrived::{Arrived, REDELIVERY};
 pub use clients::Aws;
 pub use config::Config;
+pub use ledger::DynamoLedger;

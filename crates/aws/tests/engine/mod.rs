@@ -64,8 +64,11 @@ pub(crate) struct AwsEngine {
 #[async_trait]
 impl Engine for AwsEngine {
     fn stores(&self) -> Stores {
-        let _ = (&self.aws, &self.clock);
-        Stores::of(&self.memory)
+        let _ = &self.clock;
+        Stores {
+            ledger: Arc::new(self.aws.ledger()),
+            ..Stores::of(&self.memory)
+        }
     }
 
     async fn reopen(&mut self) {}
