@@ -26,17 +26,26 @@ const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
 /// The SDK's settings for every client: no retries of its own, and limits on time.
 #[must_use]
-pub fn retries_off() -> RetryConfig {
+pub(crate) fn retries_off() -> RetryConfig {
     RetryConfig::disabled()
 }
 
 /// The limits of one try.
 #[must_use]
-pub fn time_limits() -> TimeoutConfig {
+pub(crate) fn time_limits() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(CONNECT)
         .operation_attempt_timeout(TRY)
         .operation_timeout(TRY)
+        .build()
+}
+
+/// The same for a try that may take this long.
+pub(crate) fn within(time: Duration) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT.min(time))
+        .operation_attempt_timeout(time)
+        .operation_timeout(time)
         .build()
 }
 

@@ -60,6 +60,14 @@ pub(crate) fn place_of_story(of: &StoryKey, begun_at: Millis, place: u32) -> Str
     format!("{:013}{place:06}{}", begun_at.0.max(0), hex(&of.digest))
 }
 
+/// Whether a text is such a place.
+pub(crate) fn is_place_of_story(text: &str) -> bool {
+    let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == 13 + 6 + 32
+        && text.as_bytes()[..19].iter().all(u8::is_ascii_digit)
+        && text.as_bytes()[19..].iter().copied().all(lower)
+}
+
 /// A token bucket: its name has ids and addresses in it, of any length.
 pub(crate) fn rate(bucket: &str) -> Item {
     key(

@@ -13,10 +13,16 @@ mod item;
 mod keys;
 mod ledger;
 mod pace;
+mod rates;
 pub mod resources;
+mod stories;
+mod topic;
 mod writes;
 
 pub use arrived::{Arrived, REDELIVERY};
 pub use clients::Aws;
 pub use config::Config;
 pub use ledger::DynamoLedger;
+pub use rates::DynamoRates;
+pub use stories::DynamoStories;
+pub use topic::SnsTopic;

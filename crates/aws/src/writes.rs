@@ -191,10 +191,11 @@ pub(crate) enum Committed {
     },
 }
 
-/// A client token of a transaction that follows from its values: another as soon as one of them is another.
-pub(crate) fn client_token(parts: &[&[u8]]) -> String {
+/// A client token of a transaction that follows from what names it: another as soon as one of the parts is another. DynamoDB knows
+/// tokens per account, so the table is one of them.
+pub(crate) fn client_token(table: &str, parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
-    for part in parts {
+    for part in [table.as_bytes()].iter().chain(parts) {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(part);
     }
@@ -290,7 +291,8 @@ impl Aws {
     }
 
     /// Writes several items in one transaction, if every condition holds. No item may be in it twice. The client token names the
-    /// write: see [`client_token`].
+    /// write: DynamoDB does nothing for a second one with it within 10 minutes, so it must be fresh, or follow from values that are
+    /// never used twice ([`client_token`]).
     pub(crate) async fn write_together(
         &self,
         table: &str,
@@ -400,9 +402,10 @@ mod tests {
 
     #[test]
     fn client_tokens_differ_with_each_value() {
-        let of = |parts: &[&[u8]]| client_token(parts);
+        let of = |parts: &[&[u8]]| client_token("table", parts);
         assert_eq!(of(&[b"a", b"bc"]), of(&[b"a", b"bc"]));
         assert_ne!(of(&[b"a", b"bc"]), of(&[b"ab", b"c"]));
+        assert_ne!(of(&[b"a"]), client_token("other", &[b"a"]));
         assert!(of(&[]).len() <= 36);
     }
 }

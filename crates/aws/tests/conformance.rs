@@ -10,3 +10,8 @@ use storybus_testkit::suite::exercise;
 async fn the_ledger_keeps_its_promises() {
     println!("aws: {}", exercise(&AwsFactory, "suite::ledger").await);
 }
+
+#[tokio::test]
+async fn the_stories_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::stories").await);
+}

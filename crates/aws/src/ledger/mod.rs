@@ -52,7 +52,9 @@ impl DynamoLedger {
         self.aws.write_one(self.table(), action).await
     }
 
-    async fn write_together(&self, token: String, actions: Vec<Action>) -> Result<Committed, StoreError> {
+    /// One transaction. The parts name it: its kind and every token in it, which are never used twice.
+    async fn write_together(&self, parts: &[&[u8]], actions: Vec<Action>) -> Result<Committed, StoreError> {
+        let token = client_token(self.table(), parts);
         self.aws.write_together(self.table(), token, actions).await
     }
 
@@ -163,7 +165,10 @@ impl Ledger for DynamoLedger {
         let committed = match &new.story {
             None => self.write_one(record).await?,
             Some(moved) => {
-                let place = self.place(new.now);
+                let place = match moved.read {
+                    Some(_) => 0,
+                    None => self.place(new.now),
+                };
                 let mut actions = vec![record, story::moved(moved, new.key.message_id, new.now, place)?];
                 // one item twice in a transaction is an error: the record itself is asked above
                 if let Some((_, head)) = moved.read.filter(|(_, head)| *head != new.key.message_id) {
@@ -173,8 +178,9 @@ impl Ledger for DynamoLedger {
                     };
                     actions.push(record::unblocked(&head, new.now, new.window));
                 }
-                let token = client_token(&[b"RECORD", &new.record.attempt.0, &moved.version.0]);
-                self.write_together(token, actions).await?
+                let number = place.to_be_bytes();
+                let parts: [&[u8]; 4] = [b"RECORD", &new.record.attempt.0, &moved.version.0, &number];
+                self.write_together(&parts, actions).await?
             }
         };
         let Committed::Refused { checks, .. } = committed else {
@@ -199,9 +205,9 @@ impl Ledger for DynamoLedger {
         let committed = match &claim.story {
             None => self.write_one(record).await?,
             Some((story, version)) => {
-                let token = client_token(&[b"CLAIM", &claim.attempt.0, &claim.read.0, &version.0]);
+                let parts: [&[u8]; 4] = [b"CLAIM", &claim.attempt.0, &claim.read.0, &version.0];
                 let actions = vec![record, story::unchanged(story, *version)];
-                self.write_together(token, actions).await?
+                self.write_together(&parts, actions).await?
             }
         };
         written(&committed, |record| {
@@ -212,19 +218,20 @@ impl Ledger for DynamoLedger {
     async fn supersede(&self, supersession: &Supersession) -> Result<Written, StoreError> {
         let (story, read) = &supersession.story;
         let now = supersession.now.0.to_be_bytes();
-        let token = client_token(&[
+        let name = keys::record_name(&supersession.key);
+        let parts: [&[u8]; 6] = [
             b"SUPERSEDE",
-            keys::record_name(&supersession.key).as_bytes(),
+            name.as_bytes(),
             &supersession.read.0,
             &read.0,
             &supersession.version.0,
             &now,
-        ]);
+        ];
         let actions = vec![
             record::supersede(supersession),
             story::renew(story, *read, supersession.version),
         ];
-        let committed = self.write_together(token, actions).await?;
+        let committed = self.write_together(&parts, actions).await?;
         written(&committed, |record| {
             Ok(record::live(record, supersession.now)?.is_some_and(|record| {
                 record.attempt == supersession.read && record.state == RecordState::Superseded
@@ -239,15 +246,16 @@ impl Ledger for DynamoLedger {
             Some(back) => {
                 let now = removal.now.0.to_be_bytes();
                 let put_back = back.story.as_ref().map_or([0; 16], |story| story.version.0);
-                let token = client_token(&[
+                let name = keys::record_name(&removal.key);
+                let parts: [&[u8]; 6] = [
                     b"REMOVE",
-                    keys::record_name(&removal.key).as_bytes(),
+                    name.as_bytes(),
                     &removal.attempt.0,
                     &back.version.0,
                     &put_back,
                     &now,
-                ]);
-                self.write_together(token, vec![record, story::put_back(back)?])
+                ];
+                self.write_together(&parts, vec![record, story::put_back(back)?])
                     .await?
             }
         };

@@ -67,6 +67,7 @@ impl Engine for AwsEngine {
         let _ = &self.clock;
         Stores {
             ledger: Arc::new(self.aws.ledger()),
+            stories: Arc::new(self.aws.stories()),
             ..Stores::of(&self.memory)
         }
     }
