@@ -17,15 +17,18 @@
 //! | job | `JOB#<id>` | `-` | | `jobs` |
 //! | its place in a list | `JOBS#<workspace>` | time and id | | `jobs` |
 //! | its place among the unfinished | `UNFINISHED` | time and id | | `jobs` |
-//! | dead letter | `DEAD#<consumer>` | position | | `dead_letters` |
+//! | dead letter | `DEAD#<consumer>` | position | `DIED#<workspace>#<message id>`, consumer and position | `dead_letters` |
+//! | that a message has become one | `DIED#<consumer>` | SQS's message id | | `dead_letters` |
+//! | when a queue was last purged | `PURGED#<workspace>` | consumer | | `queue_control` |
 //! | refusal | `REFUSED#<workspace>#<day>` | time and order | | `activity` |
 //! | token bucket | `RATE#<digest, hex>` | `-` | | `rates` |
 //! | public keys | `KEYS` | `-` | | `signing_keys` |
 
 use sha2::{Digest, Sha256};
+use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::record::{RecordKey, StoryKey};
 use storybus_core::domain::time::Millis;
-use storybus_protocol::id::WorkspaceId;
+use storybus_protocol::id::{ConnectionId, MessageId, WorkspaceId};
 
 use crate::item::{Item, key};
 
@@ -79,6 +82,31 @@ pub(crate) fn rate(bucket: &str) -> Item {
 /// The public keys of access tokens.
 pub(crate) fn public_keys() -> Item {
     key("KEYS", ONLY)
+}
+
+/// Where a consumer's dead letters are.
+pub(crate) fn dead_letters(of: &ConnectionId) -> String {
+    format!("DEAD#{of}")
+}
+
+/// Where the dead letters of a message are found, in the index.
+pub(crate) fn dead_letters_of_message(workspace: &WorkspaceId, message_id: MessageId) -> String {
+    format!("DIED#{workspace}#{message_id}")
+}
+
+/// That a message of a consumer's queue has become a dead letter.
+pub(crate) fn died(consumer: &ConnectionId, sqs_message_id: &str) -> Item {
+    key(format!("DIED#{consumer}"), sqs_message_id)
+}
+
+/// When the queues of a workspace were purged.
+pub(crate) fn purges(of: &WorkspaceId) -> String {
+    format!("PURGED#{of}")
+}
+
+/// When a queue was purged.
+pub(crate) fn purged(queue: &QueueKey) -> Item {
+    key(purges(&queue.workspace), queue.consumer.as_str())
 }
 
 /// Lower-case hexadecimal.

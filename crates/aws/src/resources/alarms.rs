@@ -53,7 +53,7 @@ pub(super) async fn make(aws: &Aws, consumer: &ConnectionId, name: &str) -> Resu
     for (alarm, queue, metric, above, says) in alarms(aws, consumer, name) {
         let dimension = Dimension::builder().name("QueueName").value(queue).build();
         aws.caller
-            .write(async || {
+            .write(|| async {
                 let put = cloudwatch
                     .put_metric_alarm()
                     .alarm_name(&alarm)
@@ -82,12 +82,12 @@ pub(super) async fn remove(aws: &Aws, consumer: &ConnectionId) -> Result<(), Sto
     let cloudwatch = aws.cloudwatch();
     for alarm in names(aws, consumer) {
         aws.caller
-            .write(
-                async || match cloudwatch.delete_alarms().alarm_names(&alarm).send().await {
+            .write(|| async {
+                match cloudwatch.delete_alarms().alarm_names(&alarm).send().await {
                     Ok(_) => Ok(()),
                     Err(error) => gone_is_done(Failed::from(error)),
-                },
-            )
+                }
+            })
             .await?;
     }
     Ok(())

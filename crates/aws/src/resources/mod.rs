@@ -90,7 +90,7 @@ impl Aws {
         subscription::of_consumer(self, workspace, &connection.id, &consumer.filter).await
     }
 
-    /// Removes what a consumer has: the subscription first, so that nothing is delivered to what is gone.
+    /// Removes what a consumer has, its dead letters too: the subscription first, so that nothing is delivered to what is gone.
     pub async fn remove_consumer(
         &self,
         workspace: &WorkspaceId,
@@ -99,7 +99,8 @@ impl Aws {
         subscription::remove(self, workspace, consumer).await?;
         queue::remove(self, &self.config.queue_name(consumer)).await?;
         queue::remove(self, &self.config.undelivered_name(consumer)).await?;
-        alarms::remove(self, consumer).await
+        alarms::remove(self, consumer).await?;
+        crate::dead_letters::remove_all(self, consumer).await
     }
 }
 

@@ -104,7 +104,7 @@ async fn make_with(aws: &Aws, name: &str, variable: HashMap<Name, String>) -> Re
     attributes.extend(variable.clone());
     let made = aws
         .caller
-        .write(async || {
+        .write(|| async {
             let create = aws.sqs.create_queue().queue_name(name);
             match create.set_attributes(Some(attributes.clone())).send().await {
                 Ok(_) => Ok(Made::Done),
@@ -123,7 +123,7 @@ async fn set(aws: &Aws, name: &str, attributes: HashMap<Name, String>) -> Result
     let url = aws.config.queue_url(name);
     let made = aws
         .caller
-        .write(async || {
+        .write(|| async {
             let set = aws.sqs.set_queue_attributes().queue_url(&url);
             match set.set_attributes(Some(attributes.clone())).send().await {
                 Ok(_) => Ok(Made::Done),
@@ -157,11 +157,11 @@ fn exists(failed: Failed) -> Result<Made, Failed> {
 pub(super) async fn remove(aws: &Aws, name: &str) -> Result<(), StoreError> {
     let url = aws.config.queue_url(name);
     aws.caller
-        .write(
-            async || match aws.sqs.delete_queue().queue_url(&url).send().await {
+        .write(|| async {
+            match aws.sqs.delete_queue().queue_url(&url).send().await {
                 Ok(_) => Ok(()),
                 Err(error) => gone_is_done(Failed::from(error)),
-            },
-        )
+            }
+        })
         .await
 }

@@ -107,7 +107,7 @@ async fn subscribe(
     let topic = aws.config.topic_arn(workspace);
     let made = aws
         .caller
-        .write(async || {
+        .write(|| async {
             let mut subscribe = aws
                 .sns
                 .subscribe()
@@ -148,7 +148,7 @@ async fn set(aws: &Aws, subscription: &str, attributes: &[(&str, String)]) -> Re
     for (name, value) in attributes {
         let made = aws
             .caller
-            .write(async || {
+            .write(|| async {
                 let set = aws
                     .sns
                     .set_subscription_attributes()
@@ -173,7 +173,7 @@ async fn find(aws: &Aws, workspace: &WorkspaceId, queue: &str) -> Result<Option<
     loop {
         let page = aws
             .caller
-            .read(async || {
+            .read(|| async {
                 let list = aws.sns.list_subscriptions_by_topic().topic_arn(&topic);
                 match list.set_next_token(next.clone()).send().await {
                     Ok(page) => Ok(Some(page)),
@@ -214,7 +214,7 @@ pub(super) async fn remove(
         return Ok(());
     };
     aws.caller
-        .write(async || {
+        .write(|| async {
             let unsubscribe = aws.sns.unsubscribe().subscription_arn(&subscription);
             match unsubscribe.send().await {
                 Ok(_) => Ok(()),

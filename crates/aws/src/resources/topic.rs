@@ -13,7 +13,7 @@ use crate::call::Failed;
 pub(super) async fn make(aws: &Aws, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let name = aws.config.topic_name(workspace);
     aws.caller
-        .write(async || {
+        .write(|| async {
             aws.sns
                 .create_topic()
                 .name(&name)
@@ -32,12 +32,12 @@ pub(super) async fn make(aws: &Aws, workspace: &WorkspaceId) -> Result<(), Store
 pub(super) async fn remove(aws: &Aws, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let arn = aws.config.topic_arn(workspace);
     aws.caller
-        .write(
-            async || match aws.sns.delete_topic().topic_arn(&arn).send().await {
+        .write(|| async {
+            match aws.sns.delete_topic().topic_arn(&arn).send().await {
                 Ok(_) => Ok(()),
                 Err(error) => gone_is_done(Failed::from(error)),
-            },
-        )
+            }
+        })
         .await
 }
 

@@ -1,0 +1,115 @@
+//! Rejecting: a message becomes a dead letter at once.
+//!
+//! A FIFO queue gives away only the first of a group, and SQS moves messages to a queue of dead letters by their receives alone. So
+//! the bus writes the dead letter itself, with the bytes of the archive, and deletes the message then: who dies between the two
+//! leaves a message that comes again, and whose next rejection finds its dead letter.
+
+use std::time::Duration;
+
+use storybus_core::domain::archived::{Archived, Selection, TimeRange};
+use storybus_core::domain::connection::Consumer;
+use storybus_core::domain::dead_letter::Cause;
+use storybus_core::domain::delivery::{QueueKey, Settled};
+use storybus_core::ports::StoreError;
+use storybus_core::ports::archive::PartLimits;
+use storybus_protocol::id::MessageId;
+
+use super::{Handle, SqsQueues};
+use crate::dead_letters::Letter;
+
+/// What a rejection needs of the visibility at least.
+const LEAST: Duration = Duration::from_secs(60);
+
+impl SqsQueues {
+    /// Rejects.
+    pub(super) async fn bury(
+        &self,
+        queue: &QueueKey,
+        consumer: &Consumer,
+        handles: &[Handle],
+        reason: &str,
+    ) -> Result<Vec<Settled>, StoreError> {
+        // SQS alone knows whether a handle lasts, and it must last until the end
+        let visibility = Duration::from_secs(consumer.visibility_seconds.into()).max(LEAST);
+        let mut answers = self.hide(queue, handles, visibility).await?;
+        let mut buried = Vec::new();
+        for (handle, answer) in handles.iter().zip(&mut answers) {
+            match answer {
+                Settled::Done => match self.archived(queue, handle.message_id).await? {
+                    Some(message) => {
+                        self.dead_letters
+                            .put(queue, &self.letter(handle, message, reason))
+                            .await?;
+                        buried.push(handle.clone());
+                    }
+                    None => *answer = Settled::NotArchived,
+                },
+                // rejected before, and deleted since
+                Settled::Invalid
+                    if self
+                        .dead_letters
+                        .has_died(&queue.consumer, &handle.sqs_message_id)
+                        .await? =>
+                {
+                    *answer = Settled::Done;
+                }
+                Settled::Invalid | Settled::NotArchived => {}
+            }
+        }
+        if !buried.is_empty() {
+            self.delete(queue, &buried).await?;
+        }
+        Ok(answers)
+    }
+
+    fn letter(&self, handle: &Handle, message: Archived, reason: &str) -> Letter {
+        Letter {
+            sqs_message_id: handle.sqs_message_id.clone(),
+            sequence_number: handle.sequence_number.clone(),
+            message_id: handle.message_id,
+            body: message.body,
+            attributes: message.head.attributes,
+            receive_count: handle.receive_count,
+            enqueued_at: handle.enqueued_at,
+            cause: Cause::Rejected(reason.to_owned()),
+            redelivery: handle.redelivery.clone(),
+        }
+    }
+
+    /// A message as it was published last.
+    async fn archived(&self, queue: &QueueKey, id: MessageId) -> Result<Option<Archived>, StoreError> {
+        let heads = self.archive.find(&queue.workspace, id).await?;
+        let Some(head) = heads.last() else {
+            return Ok(None);
+        };
+        let at = head.published_at;
+        let range = TimeRange {
+            from: at,
+            to: at.plus(Duration::from_millis(1)),
+        };
+        let selection = Selection {
+            correlations: head.attributes.correlation_id.parse().into_iter().collect(),
+            ..Selection::default()
+        };
+        let limits = PartLimits {
+            messages: 100,
+            scanned: 1_000,
+            bytes: 1 << 22,
+        };
+        let mut after = None;
+        loop {
+            let part = self
+                .archive
+                .read(&queue.workspace, range, after.as_ref(), &selection, limits)
+                .await?;
+            let found = part
+                .messages
+                .into_iter()
+                .find(|message| message.head.position == head.position);
+            if found.is_some() || part.end || part.last.is_none() {
+                return Ok(found);
+            }
+            after = part.last;
+        }
+    }
+}
