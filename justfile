@@ -74,6 +74,18 @@ bench MESSAGES="1000000":
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16 --messages 50000 --replay --no-pull
 
+# The bus of template.yaml on this machine, on an emulator of AWS; the last line is its credentials file
+local-aws *ARGS:
+    local-aws/up {{ ARGS }}
+
+# Stops it
+local-aws-down:
+    local-aws/down
+
+# The template: linters, and rules of our own about access, encryption and names
+template:
+    .ci/template
+
 # The bus on this machine, with something to try it with
 demo:
     cargo run --release -p storybus-cli -- serve --demo

@@ -6,11 +6,13 @@ is; what is replaced must be there, so that another version of MiniStack fails a
 
 import contextvars
 import json
+import os
 import re
 import sys
 import time
 
 from ministack.app import main
+from ministack.core import iam_evaluator
 from ministack.services import sns, sqs
 
 ATTEMPT_LIFETIME = 300
@@ -322,6 +324,28 @@ def sweep(queue):
 
 
 sqs._dlq_sweep = sweep
+
+
+# -- policies ----------------------------------------------------------------------------------------------------------------
+
+# What each role asked for, and whether it may: the template's policies are compared with it.
+RECORD = os.environ.get("STORYBUS_RECORD")
+evaluate_any = original(iam_evaluator, "evaluate")
+_recorded = set()
+
+
+def evaluate(context, policies, *limits):
+    result = evaluate_any(context, policies, *limits)
+    entry = json.dumps([context.principal_arn, context.action, context.resource_arn, result.decision])
+    if entry not in _recorded:
+        _recorded.add(entry)
+        with open(RECORD, "a") as file:
+            file.write(entry + "\n")
+    return result
+
+
+if RECORD:
+    iam_evaluator.evaluate = evaluate
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 HOME = pathlib.Path(os.environ.get("STORYBUS_LOCAL_AWS", ROOT / "target" / "local-aws"))
 STATE = HOME / "state.json"
+RECORD = HOME / "asked-for.jsonl"
 STACK = "storybus"
 SYSTEM_ID = "demo-ncs"
 REGION = "eu-central-1"
@@ -83,7 +84,7 @@ def storybus():
 def first_operator(env, base_url, file):
     """The first operator, as a real deployment gets it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([storybus(), "aws", "check", "--stack", STACK, "--url", base_url, "--credentials-file", file], env=env, check=True,
+    subprocess.run([storybus(), "deploy-check", STACK, "--url", base_url, "--credentials-file", file], env=env, check=True,
                    stdout=sys.stderr)
 
 

@@ -289,6 +289,35 @@ impl SecretKeys {
         Ok(new.kid)
     }
 
+    /// Forgets every key that signs no more, whatever tokens of it still hold: for when a key was seen by others. Says how many they
+    /// were. Who checks tokens knows it within five minutes.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`rotate`](Self::rotate).
+    pub async fn drop_old(&self) -> Result<usize, StoreError> {
+        let mut secret = self.stored().await?;
+        let Some(signs) = secret.keys.iter().find(|key| key.private.is_some()).cloned() else {
+            return Err(internal("the secret holds no key that can sign"));
+        };
+        let table = self.aws.public_keys();
+        let (public, version) = table.stored().await?;
+        let old = public.keys.iter().filter(|key| key.kid != signs.kid).count();
+        // It names this content alone: a repetition finds its own trace.
+        let name = format!("{}-alone", signs.kid);
+        if old > 0 {
+            let alone = Keys {
+                keys: vec![signs.without_private()],
+            };
+            table.write(&alone, &name, version.as_deref()).await?;
+        }
+        if secret.keys.len() > 1 {
+            secret.keys.retain(|key| key.kid == signs.kid);
+            self.write(&secret, &name).await?;
+        }
+        Ok(old)
+    }
+
     async fn stored(&self) -> Result<Keys, StoreError> {
         let client = self.aws.secrets();
         let text = self
