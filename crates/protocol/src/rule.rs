@@ -48,8 +48,8 @@ rules! {
     OPERATOR_NOT_REGISTERED = "operator.not_registered": Policy, [Refusal(403)], Caller, No;
     /// 415: a `Content-Encoding` other than identity.
     REQUEST_UNSUPPORTED = "request.unsupported": Policy, [Refusal(415)], Caller, No;
-    /// 400: a parameter or a member of the request is not as the route asks.
-    REQUEST_INVALID = "request.invalid": Policy, [Refusal(400), Refusal(408), Refusal(431)], Caller, No;
+    /// 400: a parameter or a member of the request is not as the route asks; 409: it cannot be given what it asks for now.
+    REQUEST_INVALID = "request.invalid": Policy, [Refusal(400), Refusal(408), Refusal(409), Refusal(431)], Caller, No;
     /// 404: no such route.
     ROUTE_NOT_FOUND = "route.not_found": Policy, [Refusal(404)], Caller, No;
     /// 405: the route exists, not with this method.

@@ -81,6 +81,9 @@ fn create(tx: &mut Tx<'_>, connection: &Connection, audit: &AuditEntry) -> Decis
     if let Some(taken) = taken_system_id(tx, connection)? {
         return Ok(Err(RegistryError::SystemIdTaken(taken)));
     }
+    if is_role_taken(tx, connection)? {
+        return Ok(Err(RegistryError::RoleTaken));
+    }
     tx.execute(
         "INSERT INTO connection (id, workspace, version, entry) VALUES (?1, ?2, ?3, ?4)",
         (
@@ -120,6 +123,9 @@ fn update(tx: &mut Tx<'_>, connection: &Connection, audit: &AuditEntry) -> Decis
     }
     if let Some(taken) = taken_system_id(tx, connection)? {
         return Ok(Err(RegistryError::SystemIdTaken(taken)));
+    }
+    if is_role_taken(tx, connection)? {
+        return Ok(Err(RegistryError::RoleTaken));
     }
     tx.execute(
         "UPDATE connection SET version = ?2, entry = ?3 WHERE id = ?1",
@@ -208,6 +214,26 @@ fn taken_system_id(tx: &Tx<'_>, connection: &Connection) -> Result<Option<String
         }
     }
     Ok(None)
+}
+
+/// Whether the AWS role that it registers is another producer's of the workspace. One that it has already stays: a bus that
+/// checked this later may have two of it.
+fn is_role_taken(tx: &Tx<'_>, connection: &Connection) -> Result<bool, Failure> {
+    let Some(wanted) = connection.producer_role() else {
+        return Ok(false);
+    };
+    let sql = "SELECT entry FROM connection WHERE workspace = ?1 ORDER BY id";
+    let workspace = connection.workspace.as_ref().map(WorkspaceId::as_str);
+    let mut taken = false;
+    for entry in tx.all(sql, [workspace], |row| row.get::<_, String>(0))? {
+        let other: Connection = serde_json::from_str(&entry)?;
+        match (other.producer_role() == Some(wanted), other.id == connection.id) {
+            (true, true) => return Ok(false),
+            (true, false) => taken = true,
+            (false, _) => {}
+        }
+    }
+    Ok(taken)
 }
 
 fn own_system_ids(tx: &Tx<'_>, connection: &Connection) -> Result<(), Failure> {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use storybus_core::domain::connection::{Connection, Rate, Role, Secret, Workspace};
 use storybus_core::domain::filter::TypePattern;
-use storybus_core::ops::admin::{Issued, NewSecret, Page, QueueStatus};
+use storybus_core::domain::time::Millis;
+use storybus_core::ops::admin::{Issued, NewSecret, Page, QueueStatus, Settling};
 use storybus_core::ports::audit::AuditEntry;
 use storybus_protocol::id::{ConnectionId, SecretId, WorkspaceId};
 
@@ -108,6 +109,24 @@ impl<'a> From<&'a Issued> for NewClient<'a> {
             client_secret: &issued.secret.secret,
             secret_id: &issued.secret.id,
             client: Client::from(&issued.connection),
+        }
+    }
+}
+
+/// A consumer that was made or changed, with when its filter has settled.
+#[derive(Serialize)]
+pub(crate) struct Settled<V> {
+    #[serde(flatten)]
+    client: V,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_by: Option<String>,
+}
+
+impl<'a, T, V: From<&'a T>> From<&'a Settling<T>> for Settled<V> {
+    fn from(settling: &'a Settling<T>) -> Self {
+        Self {
+            client: V::from(&settling.written),
+            settled_by: settling.settled_by.map(Millis::to_rfc3339),
         }
     }
 }

@@ -269,7 +269,7 @@ impl<'a, B: AsyncFn() -> Result<()>> FirstStart<'a, B> {
                         .consumer_create(&Actor::bus(), &tenant, &members)
                         .await
                         .map_err(said)?;
-                    with_secret(&issued.connection, issued.secret.secret)
+                    with_secret(&issued.written.connection, issued.written.secret.secret)
                 }
             });
             self.save().await?;

@@ -56,6 +56,15 @@ impl Connection {
         }
     }
 
+    /// The AWS role that it publishes by, if it is a producer with one.
+    #[must_use]
+    pub fn producer_role(&self) -> Option<AwsRole<'_>> {
+        match &self.role {
+            Role::Producer(producer) => producer.role(),
+            Role::Consumer(_) | Role::Operator => None,
+        }
+    }
+
     /// Whether it can get a token: it is enabled and has a secret.
     #[must_use]
     pub fn can_log_in(&self) -> bool {
@@ -93,10 +102,38 @@ pub struct Producer {
     pub system_ids: Vec<String>,
     /// The types it may publish.
     pub message_types: Vec<TypePattern>,
-    /// Its AWS role, for the IAM route (AWS engine only).
+    /// Its AWS role, for the IAM route (AWS engine only). A role belongs to one producer of a workspace.
     pub role_arn: Option<String>,
     /// How often it may publish.
     pub rate: Option<Rate>,
+}
+
+/// An IAM role as a signed request tells it: such a request names the session that it was assumed for, not the role's path.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AwsRole<'a> {
+    /// The account, twelve digits.
+    pub account: &'a str,
+    /// The role's name, which is unique in the account whatever its path.
+    pub name: &'a str,
+}
+
+impl<'a> AwsRole<'a> {
+    /// The role of an ARN such as `arn:aws:iam::123456789012:role/path/name`.
+    #[must_use]
+    pub fn of_arn(arn: &'a str) -> Option<Self> {
+        let (account, path) = arn.split_once(":iam::")?.1.split_once(":role/")?;
+        let name = path.rsplit('/').next()?;
+        Some(Self { account, name })
+    }
+}
+
+impl Producer {
+    /// Its AWS role, if it has one.
+    #[must_use]
+    pub fn role(&self) -> Option<AwsRole<'_>> {
+        self.role_arn.as_deref().and_then(AwsRole::of_arn)
+    }
 }
 
 /// What a consumer gets.

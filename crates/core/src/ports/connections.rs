@@ -1,14 +1,17 @@
 //! The registry of connections: producers, consumers, operators.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
 
 use super::StoreError;
 use super::audit::AuditEntry;
 use super::workspaces::RegistryError;
-use crate::domain::connection::Connection;
+use crate::domain::connection::{AwsRole, Connection};
 
-/// The connections. Each write is atomic with its audit entry and with the ownership of `system_id`s.
+/// The connections. Each write is atomic with its audit entry and with the ownership of `system_id`s and AWS roles: a
+/// `system_id` belongs to one producer on the whole bus, a role to one producer of its workspace.
 ///
 /// A consumer's queue lives with it: once `create` came back, every message accepted from then on goes to it if its
 /// filter matches; `delete` closes and drops the queue. An update that disables or pauses it is seen by the receives that
@@ -40,4 +43,36 @@ pub trait Connections: Send + Sync {
 
     /// Deletes one, its `system_id`s and its queue; not the last operator that can log in.
     async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError>;
+
+    /// The producer of a workspace that has registered an AWS role of this account and name, disabled or not. Engines may answer
+    /// from a cache of at most 60 s.
+    async fn producer_of_role(
+        &self,
+        workspace: &WorkspaceId,
+        account: &str,
+        role_name: &str,
+    ) -> Result<Option<Connection>, StoreError> {
+        const PAGE: usize = 1000;
+        let wanted = AwsRole {
+            account,
+            name: role_name,
+        };
+        let mut after = None;
+        loop {
+            let kind = ConnectionKind::Producer;
+            let page = self.list(Some(workspace), kind, after.as_ref(), PAGE).await?;
+            after = page.last().map(|last| last.id.clone());
+            let is_last = page.len() < PAGE;
+            let found = page.into_iter().find(|c| c.producer_role() == Some(wanted));
+            if found.is_some() || is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// How long after a consumer was made, or its filter changed, what is accepted may still be judged by no filter or the
+    /// former one. Zero where `create` and `update` come back when it holds.
+    fn filter_settles_in(&self) -> Duration {
+        Duration::ZERO
+    }
 }

@@ -22,6 +22,15 @@ pub enum RegistryError {
     /// The `system_id` belongs to another producer.
     #[error("system_id is taken")]
     SystemIdTaken(String),
+    /// The AWS role belongs to another producer of the workspace.
+    #[error("role_arn is taken")]
+    RoleTaken,
+    /// The cloud knows no such reader's role.
+    #[error("the reader's role does not exist")]
+    NoSuchReader,
+    /// There are as many workspaces as the engine carries.
+    #[error("too many workspaces")]
+    WorkspaceLimit,
     /// The workspace has as many consumers as the engine carries.
     #[error("too many consumers")]
     ConsumerLimit,
@@ -36,7 +45,7 @@ pub enum RegistryError {
 /// The workspaces. Each write is atomic with its audit entry.
 #[async_trait]
 pub trait Workspaces: Send + Sync {
-    /// Adds one; its id is new.
+    /// Adds one; its id is new. [`RegistryError::WorkspaceLimit`] when the engine carries no more.
     async fn create(&self, workspace: &Workspace, audit: &AuditEntry) -> Result<(), RegistryError>;
 
     /// One by its id. Engines may answer from a cache of at most 60 s; the embedded one sees every write at once.

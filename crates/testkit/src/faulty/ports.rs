@@ -183,6 +183,20 @@ impl<P: Connections + ?Sized + 'static> Connections for Faulty<P> {
         through!(self, ConnectionDelete, |inner, id, audit| inner
             .delete(&id, &audit))
     }
+
+    async fn producer_of_role(
+        &self,
+        workspace: &WorkspaceId,
+        account: &str,
+        role_name: &str,
+    ) -> Result<Option<Connection>, StoreError> {
+        through!(self, ConnectionGet, |inner, workspace, account, role_name| inner
+            .producer_of_role(&workspace, &account, &role_name))
+    }
+
+    fn filter_settles_in(&self) -> Duration {
+        self.inner.filter_settles_in()
+    }
 }
 
 #[async_trait]

@@ -46,6 +46,24 @@ impl State {
 }
 
 impl State {
+    /// Each AWS role belongs to one producer of a workspace.
+    fn check_role(&self, connection: &Connection) -> Result<(), RegistryError> {
+        let Some(wanted) = connection.producer_role() else {
+            return Ok(());
+        };
+        let taken = self.connections.values().any(|other| {
+            other.id != connection.id
+                && other.workspace == connection.workspace
+                && other.producer_role() == Some(wanted)
+        });
+        if taken {
+            return Err(RegistryError::RoleTaken);
+        }
+        Ok(())
+    }
+}
+
+impl State {
     /// Some operator can log in, always, once one could: `after` is what becomes of this connection.
     fn check_operators(&self, stored: &Connection, after: Option<&Connection>) -> Result<(), RegistryError> {
         let can_log_in = |c: &Connection| c.kind() == ConnectionKind::Operator && c.can_log_in();
@@ -72,6 +90,7 @@ impl Connections for Memory {
             return Err(RegistryError::NotFound);
         }
         state.check_system_ids(connection)?;
+        state.check_role(connection)?;
         if let Some(queue) = queue_of(connection) {
             state.queues.insert(queue, super::Queue::default());
         }
@@ -117,6 +136,7 @@ impl Connections for Memory {
             }
             state.check_operators(stored, Some(connection))?;
             state.check_system_ids(connection)?;
+            state.check_role(connection)?;
             state
                 .connections
                 .insert(connection.id.clone(), connection.clone());

@@ -7,7 +7,7 @@ use storybus_core::domain::refusal::Refusal;
 use storybus_core::ops::admin::{ConsumerMembers, Purpose};
 
 use super::page_of;
-use crate::answer::registry::{Client, NewClient, Queue, page};
+use crate::answer::registry::{Client, NewClient, Queue, Settled, page};
 use crate::answer::{json, no_content};
 use crate::context::Outcome;
 use crate::request::{Call, object, optional_object, refuse_all};
@@ -40,7 +40,7 @@ pub(in crate::routes) async fn create(
     let issued = bus
         .consumer_create(&actor, tenant, &members(call, Purpose::Create)?)
         .await?;
-    json(StatusCode::CREATED, &NewClient::from(&issued))
+    json(StatusCode::CREATED, &Settled::<NewClient<'_>>::from(&issued))
 }
 
 pub(in crate::routes) async fn list(
@@ -75,10 +75,10 @@ pub(in crate::routes) async fn update(
 ) -> Result<Response<Bytes>, Refusal> {
     let actor = operator(bus, call, outcome).await?;
     let [tenant, id] = call.path();
-    let connection = bus
+    let changed = bus
         .consumer_update(&actor, tenant, id, &members(call, Purpose::Change)?)
         .await?;
-    json(StatusCode::OK, &Client::from(&connection))
+    json(StatusCode::OK, &Settled::<Client<'_>>::from(&changed))
 }
 
 pub(in crate::routes) async fn delete(

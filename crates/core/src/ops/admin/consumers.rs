@@ -1,5 +1,7 @@
 //! Consumers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::Serialize;
 use storybus_protocol::Violation;
 use storybus_protocol::id::ConnectionKind;
@@ -11,6 +13,7 @@ use crate::bus::Bus;
 use crate::domain::connection::{Connection, Consumer, Role};
 use crate::domain::filter::Filter;
 use crate::domain::refusal::Refusal;
+use crate::domain::time::Millis;
 use crate::ports::queues::MAX_VISIBILITY;
 
 /// After so many receives a message goes to the dead letters, unless the operator says otherwise.
@@ -50,6 +53,15 @@ pub struct ConsumerMembers {
     /// Whether receives answer an empty list while messages wait; only in a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+}
+
+/// A consumer that was written, and when its filter holds for everything that is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settling<T> {
+    /// What was written.
+    pub written: T,
+    /// When the filter has settled at the latest; `None` when it holds already, or was not changed.
+    pub settled_by: Option<Millis>,
 }
 
 impl ConsumerMembers {
@@ -165,19 +177,30 @@ impl Bus {
         actor: &Actor,
         tenant: &str,
         members: &ConsumerMembers,
-    ) -> Result<Issued, Refusal> {
+    ) -> Result<Settling<Issued>, Refusal> {
         refuse_faults(members.faults(Purpose::Create))?;
         let mut consumer = new_consumer();
         members.apply(&mut consumer);
         let name = members.name.clone().unwrap_or_default();
-        self.connection_create(
-            actor,
-            Some(tenant),
-            &name,
-            &Role::Consumer(consumer),
-            details(members),
-        )
-        .await
+        let issued = self
+            .connection_create(
+                actor,
+                Some(tenant),
+                &name,
+                &Role::Consumer(consumer),
+                details(members),
+            )
+            .await?;
+        Ok(Settling {
+            written: issued,
+            settled_by: self.filter_settled_by(),
+        })
+    }
+
+    /// When a filter that was written just now has settled, if that takes time.
+    fn filter_settled_by(&self) -> Option<Millis> {
+        let span = self.ports.connections.filter_settles_in();
+        (!span.is_zero()).then(|| self.ports.clock.now().plus(span))
     }
 
     /// One consumer.
@@ -216,29 +239,39 @@ impl Bus {
         tenant: &str,
         id: &str,
         members: &ConsumerMembers,
-    ) -> Result<Connection, Refusal> {
+    ) -> Result<Settling<Connection>, Refusal> {
         refuse_faults(members.faults(Purpose::Change))?;
         let write = Write {
             action: "consumer.update".to_owned(),
             part: None,
             details: details(members),
         };
-        self.connection_change(actor, &path(tenant, id), &write, |connection| {
-            if let Some(name) = &members.name {
-                connection.name.clone_from(name);
-            }
-            if let Some(disabled) = members.disabled {
-                connection.disabled = disabled;
-            }
-            if let Role::Consumer(consumer) = &mut connection.role {
-                members.apply(consumer);
-                let mut faults = Vec::new();
-                combinations_once(&mut faults, &consumer.filter);
-                refuse_faults(faults)?;
-            }
-            Ok(())
+        let filter_changed = AtomicBool::new(false);
+        let connection = self
+            .connection_change(actor, &path(tenant, id), &write, |connection| {
+                if let Some(name) = &members.name {
+                    connection.name.clone_from(name);
+                }
+                if let Some(disabled) = members.disabled {
+                    connection.disabled = disabled;
+                }
+                if let Role::Consumer(consumer) = &mut connection.role {
+                    let before = consumer.filter.clone();
+                    members.apply(consumer);
+                    filter_changed.store(before != consumer.filter, Ordering::Relaxed);
+                    let mut faults = Vec::new();
+                    combinations_once(&mut faults, &consumer.filter);
+                    refuse_faults(faults)?;
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(Settling {
+            written: connection,
+            settled_by: self
+                .filter_settled_by()
+                .filter(|_| filter_changed.load(Ordering::Relaxed)),
         })
-        .await
     }
 
     /// Deletes a consumer, its queue and what waits in it.

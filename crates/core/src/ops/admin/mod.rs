@@ -39,7 +39,7 @@ use crate::ports::audit::AuditEntry;
 use crate::ports::workspaces::RegistryError;
 
 pub use audit::AuditPage;
-pub use consumers::ConsumerMembers;
+pub use consumers::{ConsumerMembers, Settling};
 pub(crate) use gathering::Gathering;
 pub use operators::OperatorMembers;
 pub use producers::{ProducerMembers, RateMembers};
@@ -162,6 +162,8 @@ fn refused_connection(operation: &'static str, connection: &Connection, error: &
         RegistryError::NotFound => connections::not_found(connection.kind()),
         RegistryError::Changed => overtaken(),
         RegistryError::SystemIdTaken(taken) => producers::system_id_taken(connection, taken),
+        RegistryError::RoleTaken => producers::role_taken(),
+        RegistryError::NoSuchReader => Refusal::request_invalid("/reader_role_arn", "AWS knows no such role"),
         RegistryError::ConsumerLimit => Refusal::policy(
             RefusalKind::Conflict,
             rule::CONSUMER_LIMIT,
@@ -169,8 +171,8 @@ fn refused_connection(operation: &'static str, connection: &Connection, error: &
         ),
         RegistryError::LastOperator => connections::last_operator(connection),
         RegistryError::Store(error) => refused_by_registry(operation, error),
-        RegistryError::NotEmpty => {
-            tracing::error!(operation, "a connection was said not to be empty");
+        RegistryError::NotEmpty | RegistryError::WorkspaceLimit => {
+            tracing::error!(operation, %error, "an answer that connections do not give");
             Refusal::internal()
         }
     }

@@ -117,6 +117,16 @@ pub(super) fn system_id_taken(connection: &Connection, taken: &str) -> Refusal {
     .at(path)
 }
 
+/// `409 request.invalid`: the AWS role is another producer's.
+pub(super) fn role_taken() -> Refusal {
+    Refusal::policy(
+        RefusalKind::Conflict,
+        rule::REQUEST_INVALID,
+        "this AWS role belongs to another producer of this workspace; a role has one producer in a workspace",
+    )
+    .at("/role_arn")
+}
+
 fn path<'a>(tenant: &'a str, id: &'a str) -> ConnectionPath<'a> {
     ConnectionPath {
         kind: ConnectionKind::Producer,
@@ -130,7 +140,7 @@ impl Bus {
     ///
     /// # Errors
     ///
-    /// `400 request.invalid`, `404 tenant.not_found`, `409 system_id.taken`.
+    /// `400 request.invalid`, `404 tenant.not_found`, `409 system_id.taken`, `409 request.invalid` when the role is taken.
     pub async fn producer_create(
         &self,
         actor: &Actor,
@@ -185,7 +195,8 @@ impl Bus {
     ///
     /// # Errors
     ///
-    /// `400 request.invalid`, `404 tenant.not_found`, `404 producer.not_found`, `409 system_id.taken`.
+    /// `400 request.invalid`, `404 tenant.not_found`, `404 producer.not_found`, `409 system_id.taken`, `409 request.invalid`
+    /// when the role is taken.
     pub async fn producer_update(
         &self,
         actor: &Actor,

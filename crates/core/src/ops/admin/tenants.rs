@@ -53,7 +53,7 @@ impl Bus {
     ///
     /// # Errors
     ///
-    /// `400 request.invalid`.
+    /// `400 request.invalid`; `409 request.invalid` when there are as many as the engine carries.
     pub async fn tenant_create(&self, actor: &Actor, members: &TenantMembers) -> Result<Workspace, Refusal> {
         refuse_faults(members.faults(Purpose::Create))?;
         for _ in 0..MAX_ATTEMPTS {
@@ -178,7 +178,16 @@ fn refused_workspace(operation: &'static str, error: &RegistryError) -> Refusal 
         ),
         RegistryError::Changed => overtaken(),
         RegistryError::Store(error) => refused_by_registry(operation, error),
-        RegistryError::SystemIdTaken(_) | RegistryError::ConsumerLimit | RegistryError::LastOperator => {
+        RegistryError::WorkspaceLimit => Refusal::policy(
+            RefusalKind::Conflict,
+            rule::REQUEST_INVALID,
+            "there are as many workspaces as the bus can serve; delete one first",
+        ),
+        RegistryError::SystemIdTaken(_)
+        | RegistryError::RoleTaken
+        | RegistryError::NoSuchReader
+        | RegistryError::ConsumerLimit
+        | RegistryError::LastOperator => {
             tracing::error!(operation, %error, "an answer that workspaces do not give");
             Refusal::internal()
         }

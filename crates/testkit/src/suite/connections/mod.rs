@@ -3,6 +3,7 @@
 pub mod consumers;
 pub mod entries;
 pub mod operators;
+pub mod roles;
 pub mod system_ids;
 
 use storybus_core::domain::connection::{Connection, Role};
