@@ -8,11 +8,13 @@
 //! | record of a message | `REC#<workspace>#<message id>` | `-` | | `ledger` |
 //! | story | `STORY#<workspace>#<digest, hex>` | `-` | `STORIES#<workspace>`, when begun | `ledger` |
 //! | workspace | `WORKSPACES` | its id | | `workspaces`, counters by `connections` |
+//! | number of workspaces | `WORKSPACES#` | `-` | | `workspaces` |
 //! | connection | `CONN#<id>` | `-` | | `connections` |
 //! | its place in a list | `CONNS#<workspace or ->#<kind>` | its id | | `connections` |
 //! | owner of a `system_id` | `SYSTEM#<digest, hex>` | `-` | | `connections` |
+//! | owner of an AWS role | `ROLE#<workspace>#<account>/<role name>` | `-` | | `connections` |
 //! | operators that can log in | `OPERATORS` | `-` | | `connections` |
-//! | what is half made or half gone | `PENDING` | a consumer's or workspace's id | | `resources` |
+//! | what is half made, changed or gone | `PENDING` | a consumer's or workspace's id | | `pending` |
 //! | audit entry | `AUDIT` | time and order | | with each write of an operator |
 //! | job | `JOB#<id>` | `-` | | `jobs` |
 //! | its place in a list | `JOBS#<workspace>` | time and id | | `jobs` |
@@ -20,15 +22,16 @@
 //! | dead letter | `DEAD#<consumer>` | position | `DIED#<workspace>#<message id>`, consumer and position | `dead_letters` |
 //! | that a message has become one | `DIED#<consumer>` | SQS's message id | | `dead_letters` |
 //! | when a queue was last purged | `PURGED#<workspace>` | consumer | | `queue_control` |
-//! | refusal | `REFUSED#<workspace>#<day>` | time and order | | `activity` |
+//! | refusal | `REFUSED#<workspace>#<day>` | time and log event | | `activity` |
 //! | token bucket | `RATE#<digest, hex>` | `-` | | `rates` |
 //! | public keys | `KEYS` | `-` | | `signing_keys` |
 
 use sha2::{Digest, Sha256};
+use storybus_core::domain::connection::AwsRole;
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::record::{RecordKey, StoryKey};
 use storybus_core::domain::time::Millis;
-use storybus_protocol::id::{ConnectionId, MessageId, WorkspaceId};
+use storybus_protocol::id::{ConnectionId, ConnectionKind, JobId, MessageId, WorkspaceId};
 
 use crate::item::{Item, key};
 
@@ -79,6 +82,50 @@ pub(crate) fn rate(bucket: &str) -> Item {
     )
 }
 
+/// The partition of all workspaces.
+pub(crate) const WORKSPACES: &str = "WORKSPACES";
+/// The partition of what is half made, changed or gone.
+pub(crate) const PENDING: &str = "PENDING";
+/// The partition of the audit.
+pub(crate) const AUDIT: &str = "AUDIT";
+/// The partition of the jobs that are not over.
+pub(crate) const UNFINISHED: &str = "UNFINISHED";
+
+/// A workspace.
+pub(crate) fn workspace(id: &WorkspaceId) -> Item {
+    key(WORKSPACES, id.as_str())
+}
+
+/// How many workspaces there are.
+pub(crate) fn workspace_count() -> Item {
+    key("WORKSPACES#", ONLY)
+}
+
+/// A connection.
+pub(crate) fn connection(id: &str) -> Item {
+    key(format!("CONN#{id}"), ONLY)
+}
+
+/// The partition of the connections of a kind in a workspace, or of the operators.
+pub(crate) fn connections_of(workspace: Option<&WorkspaceId>, kind: ConnectionKind) -> String {
+    let kind = match kind {
+        ConnectionKind::Producer => "producer",
+        ConnectionKind::Consumer => "consumer",
+        ConnectionKind::Operator => "operator",
+    };
+    format!("CONNS#{}#{kind}", workspace.map_or("-", WorkspaceId::as_str))
+}
+
+/// The owner of a `system_id`, which may be any text.
+pub(crate) fn system(system_id: &str) -> Item {
+    key(format!("SYSTEM#{}", hex(&Sha256::digest(system_id))), ONLY)
+}
+
+/// The owner of an AWS role in a workspace.
+pub(crate) fn role(workspace: &WorkspaceId, role: AwsRole<'_>) -> Item {
+    key(format!("ROLE#{workspace}#{}/{}", role.account, role.name), ONLY)
+}
+
 /// The public keys of access tokens.
 pub(crate) fn public_keys() -> Item {
     key("KEYS", ONLY)
@@ -107,6 +154,42 @@ pub(crate) fn purges(of: &WorkspaceId) -> String {
 /// When a queue was purged.
 pub(crate) fn purged(queue: &QueueKey) -> Item {
     key(purges(&queue.workspace), queue.consumer.as_str())
+}
+
+/// How many operators can log in.
+pub(crate) fn operators() -> Item {
+    key("OPERATORS", ONLY)
+}
+
+/// The note of what is done with the resources of a workspace or a consumer. Their ids differ: the first letter is the kind's.
+pub(crate) fn pending(id: &str) -> Item {
+    key(PENDING, id)
+}
+
+/// A job.
+pub(crate) fn job(id: &str) -> Item {
+    key(format!("JOB#{id}"), ONLY)
+}
+
+/// The partition of a workspace's jobs.
+pub(crate) fn jobs_of(workspace: &WorkspaceId) -> String {
+    format!("JOBS#{workspace}")
+}
+
+/// A job's place among others: the order of their making, and of their ids. A longer id comes behind its beginning, as `#` and
+/// everything else that is not of an id is kept out.
+pub(crate) fn job_place(created_at: Millis, id: Option<&JobId>) -> String {
+    format!("{}#{}", ordered(created_at), id.map_or("", JobId::as_str))
+}
+
+/// The partition of a workspace's refusals of a day, counted from 1970.
+pub(crate) fn refusals_of(workspace: &WorkspaceId, day: i64) -> String {
+    format!("REFUSED#{workspace}#{day}")
+}
+
+/// Any time as twenty digits in its order.
+pub(crate) fn ordered(at: Millis) -> String {
+    format!("{:020}", at.0.cast_unsigned() ^ (1 << 63))
 }
 
 /// Lower-case hexadecimal.

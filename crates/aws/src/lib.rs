@@ -5,32 +5,50 @@
 //! everything of a deployment, `keys` the items of its tables. What DynamoDB, SNS and SQS do and do not promise is told where it
 //! decides something, with its source.
 
+pub mod activity;
 mod arrived;
+mod audit;
+pub mod cached;
 mod call;
 pub mod clients;
 pub mod config;
+mod connections;
 pub mod dead_letters;
 mod item;
+mod jobs;
 mod keys;
 mod ledger;
 mod pace;
+mod pending;
+mod query;
 pub mod queue_control;
 pub mod queues;
 mod rates;
+pub mod registry;
 pub mod resources;
 mod signing_keys;
 mod stories;
+pub mod sweeper;
+mod teardown;
 mod topic;
+mod workspaces;
 mod writes;
 
+pub use activity::DynamoActivity;
 pub use arrived::{Arrived, REDELIVERY};
+pub use audit::DynamoAudit;
+pub use cached::{CachedConnections, CachedWorkspaces};
 pub use clients::Aws;
 pub use config::Config;
+pub use connections::DynamoConnections;
 pub use dead_letters::{DynamoDeadLetters, Mover};
+pub use jobs::DynamoJobs;
 pub use ledger::DynamoLedger;
 pub use queue_control::SqsQueueControl;
 pub use queues::SqsQueues;
 pub use rates::DynamoRates;
 pub use signing_keys::{DynamoKeys, SecretKeys};
 pub use stories::DynamoStories;
+pub use sweeper::Sweeper;
 pub use topic::SnsTopic;
+pub use workspaces::DynamoWorkspaces;

@@ -15,3 +15,28 @@ async fn the_ledger_keeps_its_promises() {
 async fn the_stories_keep_their_promises() {
     println!("aws: {}", exercise(&AwsFactory, "suite::stories").await);
 }
+
+#[tokio::test]
+async fn the_workspaces_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::workspaces").await);
+}
+
+#[tokio::test]
+async fn the_connections_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::connections").await);
+}
+
+#[tokio::test]
+async fn the_audit_keeps_its_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::audit").await);
+}
+
+#[tokio::test]
+async fn the_jobs_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::jobs").await);
+}
+
+#[tokio::test]
+async fn the_activity_keeps_its_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::activity").await);
+}

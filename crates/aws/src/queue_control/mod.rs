@@ -22,6 +22,7 @@ use crate::Aws;
 use crate::call::{Failed, Outcome};
 use crate::dead_letters::DynamoDeadLetters;
 use crate::item::{Attributes as _, n, s};
+use crate::writes::Action;
 use crate::{keys, queues};
 
 /// The consumers' queues, as jobs and operators use them.
@@ -128,18 +129,11 @@ fn is_at_work(failed: &Failed) -> bool {
 }
 
 impl SqsQueueControl {
-    /// Writes when a queue is purged.
+    /// Writes when a queue is purged, and by whom.
     async fn note(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<(), StoreError> {
         let mut item = keys::purged(queue);
         item.insert("at".to_owned(), n(audit.at.0));
-        self.aws
-            .caller
-            .write(|| async {
-                let put = self.aws.dynamodb.put_item().table_name(&self.aws.config().table);
-                let put = put.set_item(Some(item.clone())).send().await;
-                put.map(|_| ()).map_err(Failed::from)
-            })
-            .await
+        crate::audit::write_with(&self.aws, vec![Action::put(item)], audit).await
     }
 
     /// When the queues of a workspace were last purged: a workspace has 99 at most, which is one page.

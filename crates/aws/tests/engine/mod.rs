@@ -1,19 +1,24 @@
 //! The engine as the suites want it: a deployment of its own on an emulator that this test process starts.
 
+mod activity;
 mod emulator;
+mod queues;
 mod tables;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use storybus_aws::{Aws, Config};
-use storybus_testkit::FakeClock;
+use storybus_core::ports::{Clock, Random};
 use storybus_testkit::memory::Memory;
 use storybus_testkit::suite::{Ability, Engine, Factory, Stores};
+use storybus_testkit::{FakeClock, SeededRandom};
+
+use activity::Followed;
 
 /// The emulator's one account.
 const ACCOUNT: &str = "000000000000";
@@ -50,13 +55,25 @@ pub(crate) async fn deployment() -> Aws {
     };
     let aws = Aws::new(&shared(), config);
     tables::create(&shared(), aws.config()).await;
+    queues::create(&shared(), aws.config()).await;
     aws
+}
+
+/// Randomness that no other engine has: the emulator knows the names of writes of all tables.
+pub(crate) fn random() -> Arc<dyn Random> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let seed = NEXT
+        .fetch_add(1, Ordering::Relaxed)
+        .wrapping_mul(0x1234_5678_9ABC_DEF1);
+    Arc::new(SeededRandom::new(seed))
 }
 
 /// An engine on a deployment of its own.
 pub(crate) struct AwsEngine {
     aws: Aws,
     clock: FakeClock,
+    random: Arc<dyn Random>,
+    activity: Arc<Followed>,
     /// Ports that the test at hand does not look at.
     memory: Arc<Memory>,
 }
@@ -64,8 +81,14 @@ pub(crate) struct AwsEngine {
 #[async_trait]
 impl Engine for AwsEngine {
     fn stores(&self) -> Stores {
-        let _ = &self.clock;
+        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
+        let random = &self.random;
         Stores {
+            workspaces: Arc::new(self.aws.workspaces(clock.clone(), random.clone())),
+            connections: Arc::new(self.aws.connections(clock.clone(), random.clone())),
+            audit: Arc::new(self.aws.audit()),
+            jobs: Arc::new(self.aws.jobs(clock.clone(), random.clone())),
+            activity: self.activity.clone(),
             ledger: Arc::new(self.aws.ledger()),
             stories: Arc::new(self.aws.stories()),
             ..Stores::of(&self.memory)
@@ -73,6 +96,10 @@ impl Engine for AwsEngine {
     }
 
     async fn reopen(&mut self) {}
+
+    async fn settle(&self) {
+        self.activity.settle().await;
+    }
 }
 
 /// Makes them.
@@ -82,9 +109,13 @@ pub(crate) struct AwsFactory;
 impl Factory for AwsFactory {
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
         let memory = Arc::new(Memory::new(Arc::new(clock.clone())));
+        let aws = deployment().await;
+        let activity = Followed::new(aws.activity(Arc::new(clock.clone())));
         Box::new(AwsEngine {
-            aws: deployment().await,
+            activity: Arc::new(activity),
+            aws,
             clock,
+            random: random(),
             memory,
         })
     }
