@@ -31,7 +31,7 @@ pub(crate) fn address() -> &'static str {
 
 /// Settings that reach the emulator.
 pub(crate) fn shared() -> SdkConfig {
-    shared_at(emulator::address())
+    shared_at(address())
 }
 
 /// Settings that reach it by another address.
