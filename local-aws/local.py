@@ -75,9 +75,7 @@ def running():
 
 
 def storybus():
-    """The command line: STORYBUS_BINARY, or built as the tests build it."""
-    if binary := os.environ.get("STORYBUS_BINARY"):
-        return binary
+    """The command line, built as the tests build it."""
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "storybus-cli"], cwd=ROOT, check=True)
     return target / "debug" / "storybus"

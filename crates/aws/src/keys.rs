@@ -25,6 +25,23 @@
 //! | refusal | `REFUSED#<workspace>#<day>` | time and log event | | `activity` |
 //! | token bucket | `RATE#<digest, hex>` | `-` | | `rates` |
 //! | public keys | `KEYS` | `-` | | `signing_keys` |
+//!
+//! The table of the archive (`archive`). A message should cost one write unit of 1 kB, names included, so they are short. Its
+//! indexes hold keys only, in the same order.
+//!
+//! | item | pk | sk | attributes |
+//! |---|---|---|---|
+//! | publication | `<workspace>#<hour since 1970, 7 digits>#<shard>` | its place: `<time, ms>-<shard>-<sequence>-<message id>` | `b` body, `h` head without keys, `m`, `s`, `c` |
+//! | that a partition exists | `<workspace>#buckets` | `<hour>#<shard>` | |
+//! | up to when all is archived | `#watermark` | `-` | `until` |
+//!
+//! | index | key | value |
+//! |---|---|---|
+//! | `by_message` | `m` | `<workspace>#<message id>` |
+//! | `by_story` | `s` | `<workspace>#<story digest>` |
+//! | `by_correlation` | `c` | `<workspace>#<correlation id>` |
+//!
+//! There, ids and digests are 22 characters of unpadded base64url: sixteen bytes.
 
 use sha2::{Digest, Sha256};
 use storybus_core::domain::connection::AwsRole;
@@ -129,6 +146,31 @@ pub(crate) fn role(workspace: &WorkspaceId, role: AwsRole<'_>) -> Item {
 /// The public keys of access tokens.
 pub(crate) fn public_keys() -> Item {
     key("KEYS", ONLY)
+}
+
+/// A partition of the archive.
+pub(crate) fn archive_partition(workspace: &str, hour: i64, shard: u8) -> String {
+    format!("{workspace}#{hour:07}#{shard}")
+}
+
+/// Where a workspace's partitions are listed.
+pub(crate) fn archive_directory(workspace: &str) -> String {
+    format!("{workspace}#buckets")
+}
+
+/// A partition in that list.
+pub(crate) fn archive_entry(hour: i64, shard: u8) -> String {
+    format!("{hour:07}#{shard}")
+}
+
+/// A partition key of the archive's indexes: something of sixteen bytes, in 22 characters.
+pub(crate) fn archive_index(workspace: &str, sixteen: &str) -> String {
+    format!("{workspace}#{sixteen}")
+}
+
+/// Up to when everything is in the archive.
+pub(crate) fn watermark() -> Item {
+    key("#watermark", ONLY)
 }
 
 /// Where a consumer's dead letters are.

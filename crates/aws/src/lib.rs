@@ -6,6 +6,7 @@
 //! decides something, with its source.
 
 pub mod activity;
+mod archive;
 mod arrived;
 mod audit;
 pub mod cached;
@@ -35,6 +36,7 @@ mod workspaces;
 mod writes;
 
 pub use activity::DynamoActivity;
+pub use archive::{Archiver, DynamoArchive};
 pub use arrived::{Arrived, REDELIVERY};
 pub use audit::DynamoAudit;
 pub use cached::{CachedConnections, CachedWorkspaces};
