@@ -13,6 +13,8 @@ pub enum Body {
     Complete(Bytes),
     /// There was more than [`MAX_BODY`](crate::MAX_BODY) bytes; what was read is of no use.
     TooLarge,
+    /// It is not what the client sent: what stands before the front replaced bytes that are no UTF-8.
+    Altered,
 }
 
 impl Body {
@@ -30,6 +32,20 @@ pub struct Context {
     pub source: String,
     /// When a publish must have been answered. A receive is bounded by its own `wait`, at most 20 s, alone.
     pub deadline: Millis,
+    /// Whether AWS says who signed the request.
+    pub iam: Iam,
+}
+
+/// Who signed a request with AWS credentials (SigV4), as the gateway that checked it says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Iam {
+    /// Nobody checks signatures here: there is no route for signed requests.
+    #[default]
+    Unchecked,
+    /// It is not signed.
+    Unsigned,
+    /// The ARN of who signed it, such as `arn:aws:sts::123456789012:assumed-role/newsroom/session`.
+    Signed(String),
 }
 
 /// What became of a request, for the front's logs and metrics. Everything here is bounded and safe to log.

@@ -37,7 +37,7 @@ use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{Request, Response};
 use storybus_core::Bus;
 
-pub use context::{Body, Context, Outcome};
+pub use context::{Body, Context, Iam, Outcome};
 
 /// The most bytes of a body that a front reads: a message of the largest size.
 pub const MAX_BODY: usize = storybus_core::domain::message::MAX_BODY;
@@ -65,7 +65,7 @@ impl Api {
     pub async fn handle(&self, request: Request<Body>, context: Context) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         let mut outcome = Outcome::default();
-        let answered = match routes::find(&head.method, head.uri.path()) {
+        let answered = match routes::find(&head.method, head.uri.path(), context.iam != Iam::Unchecked) {
             Ok(found) => {
                 outcome.route = Some(found.route.template);
                 let call = request::Call {

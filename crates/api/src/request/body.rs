@@ -13,11 +13,18 @@ use crate::context::Body;
 /// Stands for a body that the front did not read to its end: one byte more than a message may have.
 static OVERSIZED: [u8; MAX_BODY + 1] = [0; MAX_BODY + 1];
 
+/// Stands for a body whose bytes are lost: no UTF-8, as what the client sent was not.
+static NO_UTF8: [u8; 1] = [0xff];
+
+/// What a client is told of such a body.
+pub(crate) const ALTERED: &str = "the body is not JSON in UTF-8: its bytes are not as many as Content-Length says, so some of them were no UTF-8 and have been replaced on the way";
+
 /// The body of a publish, for the core to judge.
 pub(crate) fn message_body(body: &Body) -> Bytes {
     match body {
         Body::Complete(bytes) => bytes.clone(),
         Body::TooLarge => Bytes::from_static(&OVERSIZED),
+        Body::Altered => Bytes::from_static(&NO_UTF8),
     }
 }
 
@@ -30,6 +37,7 @@ pub(crate) fn object<T>(
     let text = match &call.body {
         Body::Complete(bytes) => bytes,
         Body::TooLarge => return Err(invalid(format!("the body has more than {MAX_BODY} bytes"))),
+        Body::Altered => return Err(invalid(ALTERED.to_owned())),
     };
     let document = Document::parse(text).map_err(|e| {
         invalid(format!(

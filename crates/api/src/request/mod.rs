@@ -10,7 +10,7 @@ mod query;
 use http::HeaderMap;
 use storybus_protocol::{Source, Violation, rule};
 
-pub(crate) use body::{message_body, object, optional_object};
+pub(crate) use body::{ALTERED, message_body, object, optional_object};
 pub(crate) use form::Form;
 pub(crate) use headers::{Authorization, authorization, bearer, check_encoding, idempotency_key, is_form};
 pub(crate) use members::{Members, refuse_all};

@@ -9,7 +9,7 @@ use storybus_core::ops::Caller;
 use storybus_core::ops::admin::Actor;
 use storybus_protocol::id::ConnectionId;
 
-use crate::context::Outcome;
+use crate::context::{Iam, Outcome};
 use crate::request::{Call, bearer};
 
 /// The producer of the token, in the workspace of the path if there is one.
@@ -21,6 +21,22 @@ pub(super) async fn producer(
 ) -> Result<Caller, Refusal> {
     let caller = bus.producer(bearer(&call.headers), tenant).await;
     let caller = caller.map_err(|refusal| named(refusal, call, outcome))?;
+    outcome.connection = Some(caller.connection.id.clone());
+    Ok(caller)
+}
+
+/// The producer whose role signed the request.
+pub(super) async fn producer_by_role(
+    bus: &Bus,
+    call: &Call,
+    outcome: &mut Outcome,
+    tenant: &str,
+) -> Result<Caller, Refusal> {
+    let arn = match &call.context.iam {
+        Iam::Signed(arn) => Some(arn.as_str()),
+        Iam::Unsigned | Iam::Unchecked => None,
+    };
+    let caller = bus.producer_by_role(arn, tenant).await?;
     outcome.connection = Some(caller.connection.id.clone());
     Ok(caller)
 }

@@ -5,6 +5,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use storybus_core::Bus;
 use storybus_core::domain::refusal::{Refusal, RefusalKind};
+use storybus_core::ops::Caller;
 use storybus_core::ops::publish::{PublishRequest, Published};
 use storybus_json::{Document, Value};
 use storybus_protocol::answer::MessageState;
@@ -13,7 +14,7 @@ use storybus_protocol::rule;
 
 use super::credentials;
 use crate::context::{Body, Outcome};
-use crate::request::{Call, check_encoding, idempotency_key, message_body};
+use crate::request::{ALTERED, Call, check_encoding, idempotency_key, message_body};
 use crate::{MAX_BODY, answer};
 
 /// Whether the message is meant.
@@ -30,7 +31,19 @@ pub(super) async fn publish(
     outcome: &mut Outcome,
 ) -> Result<Response<Bytes>, Refusal> {
     let [tenant] = call.path();
-    send(bus, call, outcome, Some(tenant), Run::Real).await
+    let caller = credentials::producer(bus, call, outcome, Some(tenant)).await?;
+    send(bus, call, outcome, &caller, Run::Real).await
+}
+
+/// `POST /tenants/{tenant}/iam/messages`.
+pub(super) async fn publish_by_role(
+    bus: &Bus,
+    call: &Call,
+    outcome: &mut Outcome,
+) -> Result<Response<Bytes>, Refusal> {
+    let [tenant] = call.path();
+    let caller = credentials::producer_by_role(bus, call, outcome, tenant).await?;
+    send(bus, call, outcome, &caller, Run::Real).await
 }
 
 /// `POST /jwt/messages`.
@@ -39,7 +52,8 @@ pub(super) async fn publish_by_token(
     call: &Call,
     outcome: &mut Outcome,
 ) -> Result<Response<Bytes>, Refusal> {
-    send(bus, call, outcome, None, Run::Real).await
+    let caller = credentials::producer(bus, call, outcome, None).await?;
+    send(bus, call, outcome, &caller, Run::Real).await
 }
 
 /// `POST /tenants/{tenant}/validate`.
@@ -49,17 +63,17 @@ pub(super) async fn validate(
     outcome: &mut Outcome,
 ) -> Result<Response<Bytes>, Refusal> {
     let [tenant] = call.path();
-    send(bus, call, outcome, Some(tenant), Run::Dry).await
+    let caller = credentials::producer(bus, call, outcome, Some(tenant)).await?;
+    send(bus, call, outcome, &caller, Run::Dry).await
 }
 
 async fn send(
     bus: &Bus,
     call: &Call,
     outcome: &mut Outcome,
-    tenant: Option<&str>,
+    caller: &Caller,
     run: Run,
 ) -> Result<Response<Bytes>, Refusal> {
-    let caller = credentials::producer(bus, call, outcome, tenant).await?;
     check_encoding(&call.headers)?;
     let request = PublishRequest {
         body: message_body(&call.body),
@@ -67,8 +81,8 @@ async fn send(
         deadline: call.context.deadline,
     };
     let published = match run {
-        Run::Real => bus.publish(&caller, &request).await,
-        Run::Dry => bus.validate(&caller, &request).await,
+        Run::Real => bus.publish(caller, &request).await,
+        Run::Dry => bus.validate(caller, &request).await,
     };
     match published {
         Ok(Published::Accepted(accepted)) => {
@@ -83,7 +97,7 @@ async fn send(
             if let Body::Complete(body) = &call.body {
                 outcome.message_id = message_id(&refusal, body);
             }
-            Err(say_size(refusal, &call.body))
+            Err(say_why(refusal, &call.body))
         }
     }
 }
@@ -109,12 +123,17 @@ fn message_id(refusal: &Refusal, body: &[u8]) -> Option<String> {
     Some(id.to_string())
 }
 
-/// The core has counted the bytes of a stand-in; the client sent more.
-fn say_size(mut refusal: Refusal, body: &Body) -> Refusal {
-    if *body == Body::TooLarge && refusal.kind == RefusalKind::TooLarge {
-        for violation in &mut refusal.violations {
-            violation.message = format!("the body has more than {MAX_BODY} bytes; no more are carried");
+/// The core has judged a stand-in; the client sent something else.
+fn say_why(mut refusal: Refusal, body: &Body) -> Refusal {
+    let why = match body {
+        Body::TooLarge if refusal.kind == RefusalKind::TooLarge => {
+            format!("the body has more than {MAX_BODY} bytes; no more are carried")
         }
+        Body::Altered if refusal.rules().eq([rule::MESSAGE_NOT_JSON]) => ALTERED.to_owned(),
+        Body::Complete(_) | Body::TooLarge | Body::Altered => return refusal,
+    };
+    for violation in &mut refusal.violations {
+        violation.message.clone_from(&why);
     }
     refusal
 }

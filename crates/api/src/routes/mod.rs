@@ -46,7 +46,12 @@ macro_rules! table {
     };
 }
 
-/// Every route. `/tenants/{tenant}/iam/messages` is not here: only the AWS engine's front, where SigV4 is checked, has it.
+/// The route of signed requests: it is there only where signatures are checked, on AWS.
+static SIGNED: &[Route] = table! {
+    POST "/tenants/{tenant}/iam/messages" => messages::publish_by_role;
+};
+
+/// Every other route.
 static TABLE: &[Route] = table! {
     POST "/oauth/token" => token::issue;
     GET "/.well-known/jwks.json" => jwks::show;
@@ -124,13 +129,13 @@ pub(crate) struct Found {
 
 /// The route of a request: `404 route.not_found` for a path that no route has, `405 method.not_allowed` for a method that
 /// its path has not.
-pub(crate) fn find(method: &Method, path: &str) -> Result<Found, Refused> {
+pub(crate) fn find(method: &Method, path: &str, signed: bool) -> Result<Found, Refused> {
     let below = path.strip_prefix("/v1").filter(|_| path.len() <= MAX_PATH);
     let Some(below) = below else {
         return Err(not_found().into());
     };
     let mut allow: Vec<&str> = Vec::new();
-    for route in TABLE {
+    for route in TABLE.iter().chain(SIGNED.iter().filter(|_| signed)) {
         let Some(parameters) = matched(route.template, below) else {
             continue;
         };
@@ -205,9 +210,10 @@ mod tests {
 
     #[test]
     fn no_two_lines_take_the_same_request() {
-        for (n, one) in TABLE.iter().enumerate() {
+        let all: Vec<&Route> = TABLE.iter().chain(SIGNED).collect();
+        for (n, one) in all.iter().enumerate() {
             assert!(one.template.starts_with('/'), "{}", one.template);
-            for two in &TABLE[n + 1..] {
+            for two in &all[n + 1..] {
                 let same = one.method == two.method && matched(one.template, two.template).is_some();
                 assert!(!same, "{} {} and {}", one.method, one.template, two.template);
             }

@@ -146,6 +146,9 @@ fn read(call: &Call) -> Result<TokenRequest, TokenError> {
         Body::Complete(_) | Body::TooLarge => {
             return Err(invalid_request("the form is larger than 16384 bytes"));
         }
+        Body::Altered => {
+            return Err(invalid_request("the form is not as long as Content-Length says"));
+        }
     };
     match form.get("grant_type") {
         Some("client_credentials") => {}

@@ -149,6 +149,7 @@ fn who_may_call_is_what_the_path_says() {
         for (method, operation) in methods.as_object().expect("methods") {
             let expected = match path.as_str() {
                 p if p.starts_with("/admin/") => json!([{"token": ["sombus/admin"]}]),
+                p if p.contains("/iam/") => json!([{"signature": []}]),
                 p if p.contains("/consumers/") => json!([{"token": ["sombus/consume"]}]),
                 p if p.starts_with("/tenants/") || p.starts_with("/jwt/") => {
                     json!([{"token": ["sombus/publish"]}])

@@ -355,3 +355,60 @@ fn a_publication_that_is_not_certain() {
         .is_refused(409, "message.superseded");
     assert_eq!(state(&world, &room, old_id).json["state"], "superseded");
 }
+
+#[test]
+fn a_body_that_was_altered_on_the_way_is_not_json() {
+    let world = World::new();
+    let room = world.room();
+    let answer = world.send(publish(&room).altered());
+    answer.is_refused(400, "message.not_json");
+    assert!(answer.text("/violations/0/message").contains("Content-Length"));
+    world
+        .send(ask("POST", room.pull("ack")).of(&room.consumer).altered())
+        .is_refused(400, "request.invalid");
+    world
+        .send(ask("POST", room.publish()).altered())
+        .is_refused(401, "producer.unauthenticated");
+}
+
+#[test]
+fn a_role_publishes_where_signatures_are_checked() {
+    const ROLE: &str = "arn:aws:iam::123456789012:role/desk/newsroom";
+    const SESSION: &str = "arn:aws:sts::123456789012:assumed-role/newsroom/s-1";
+    let world = World::new();
+    let room = world.room();
+    let path = format!("/v1/tenants/{}/iam/messages", room.tenant);
+    let signed = |by| ask("POST", &path).json(&note(1)).signed(by);
+    let producers = format!("/v1/admin/tenants/{}/producers", room.tenant);
+    let other = |ask: Ask| world.send(ask);
+    other(ask("POST", &path).json(&note(1))).is_refused(404, "route.not_found");
+    other(signed(None)).is_refused(401, "producer.unauthenticated");
+    other(signed(Some(SESSION))).is_refused(403, "producer.not_registered");
+    let producer = format!("{producers}/{}", room.producer.id);
+    world
+        .operate("PATCH", &producer, Some(json!({"role_arn": ROLE})))
+        .is_ok();
+    for stranger in [
+        ROLE,
+        "arn:aws:sts::123456789012:assumed-role/other/s-1",
+        "arn:aws:sts::210987654321:assumed-role/newsroom/s-1",
+        "arn:aws:iam::123456789012:user/newsroom",
+    ] {
+        other(signed(Some(stranger))).is_refused(403, "producer.not_registered");
+    }
+    let answer = other(signed(Some(SESSION)));
+    assert_eq!(answer.status, 202, "{}", answer.json);
+    assert_eq!(answer.outcome.route, Some("/tenants/{tenant}/iam/messages"));
+    assert_eq!(
+        answer.outcome.connection.as_ref().map(|c| c.as_str()),
+        Some(room.producer.id.as_str())
+    );
+    other(ask("GET", &path).signed(Some(SESSION))).is_refused(405, "method.not_allowed");
+    let elsewhere = format!("/v1/tenants/{}/iam/messages", world.tenant());
+    other(ask("POST", &elsewhere).json(&note(1)).signed(Some(SESSION)))
+        .is_refused(403, "producer.not_registered");
+    world
+        .operate("PATCH", &producer, Some(json!({"disabled": true})))
+        .is_ok();
+    other(signed(Some(SESSION))).is_refused(403, "producer.not_registered");
+}

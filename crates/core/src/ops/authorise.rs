@@ -53,6 +53,50 @@ impl Bus {
         self.member(&claims, tenant, &PRODUCER).await
     }
 
+    /// The producer of a workspace whose AWS role signed the request; `None` stands for one that is not signed.
+    ///
+    /// A role's session names the role without its path, so account and name alone decide.
+    ///
+    /// # Errors
+    ///
+    /// `401 producer.unauthenticated`, `403 producer.not_registered`.
+    pub async fn producer_by_role(&self, signer: Option<&str>, tenant: &str) -> Result<Caller, Refusal> {
+        let Some(signer) = signer else {
+            return Err(Refusal::policy(
+                RefusalKind::Unauthenticated,
+                PRODUCER.unauthenticated,
+                "the request is not signed: sign it with the AWS credentials of the producer's registered role (Signature Version 4)",
+            ));
+        };
+        let unknown = || {
+            PRODUCER.forbidden(
+                "no producer of this workspace is registered with the AWS role that signed the request",
+            )
+        };
+        let (account, role) = assumed_role(signer).ok_or_else(unknown)?;
+        let workspace: WorkspaceId = tenant.parse().map_err(|_| unknown())?;
+        let found = self
+            .ports
+            .connections
+            .producer_of_role(&workspace, account, role)
+            .await;
+        let connection = found
+            .map_err(|e| refused_by_store("connections.producer_of_role", &e))?
+            .filter(|c| c.kind() == PRODUCER.kind && c.workspace.as_ref() == Some(&workspace))
+            .ok_or_else(unknown)?;
+        if connection.disabled {
+            return Err(PRODUCER.forbidden("this client is disabled; an operator can enable it"));
+        }
+        let workspace = self.ports.workspaces.get(&workspace).await;
+        let workspace = workspace
+            .map_err(|e| refused_by_store("workspaces.get", &e))?
+            .ok_or_else(unknown)?;
+        Ok(Caller {
+            workspace,
+            connection,
+        })
+    }
+
     /// The consumer that the path names.
     ///
     /// # Errors
@@ -136,5 +180,49 @@ impl Bus {
             workspace,
             connection,
         })
+    }
+}
+
+/// Account and name of the role in the ARN of a role's session.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
+fn assumed_role(arn: &str) -> Option<(&str, &str)> {
+    let (_, rest) = arn.strip_prefix("arn:")?.split_once(":sts::")?;
+    let (account, session) = rest.split_once(":assumed-role/")?;
+    let (role, name) = session.split_once('/')?;
+    let whole = account.len() == 12
+        && account.bytes().all(|b| b.is_ascii_digit())
+        && !role.is_empty()
+        && !name.is_empty()
+        && !name.contains('/');
+    whole.then_some((account, role))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assumed_role;
+
+    #[test]
+    fn the_role_of_a_session() {
+        assert_eq!(
+            assumed_role("arn:aws:sts::123456789012:assumed-role/newsroom/i-0abc"),
+            Some(("123456789012", "newsroom"))
+        );
+        assert_eq!(
+            assumed_role("arn:aws-us-gov:sts::123456789012:assumed-role/a+b@c/x"),
+            Some(("123456789012", "a+b@c"))
+        );
+        for other in [
+            "",
+            "arn:aws:iam::123456789012:user/newsroom",
+            "arn:aws:iam::123456789012:role/newsroom",
+            "arn:aws:iam::123456789012:root",
+            "arn:aws:sts::123456789012:assumed-role/newsroom",
+            "arn:aws:sts::123456789012:assumed-role//x",
+            "arn:aws:sts::123456789012:assumed-role/desk/newsroom/x",
+            "arn:aws:sts::12345678901:assumed-role/newsroom/x",
+            "arn:aws:sts::123456789012:federated-user/newsroom",
+        ] {
+            assert_eq!(assumed_role(other), None, "{other}");
+        }
     }
 }

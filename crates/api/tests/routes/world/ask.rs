@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-use storybus_api::Body;
+use storybus_api::{Body, Iam};
 
 use super::Who;
 
@@ -16,6 +16,7 @@ pub(crate) struct Ask {
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
     pub(super) source: String,
+    pub(super) iam: Iam,
 }
 
 pub(crate) fn ask(method: &'static str, path: impl Into<String>) -> Ask {
@@ -25,6 +26,7 @@ pub(crate) fn ask(method: &'static str, path: impl Into<String>) -> Ask {
         headers: HeaderMap::new(),
         body: Body::empty(),
         source: "192.0.2.1".to_owned(),
+        iam: Iam::Unchecked,
     }
 }
 
@@ -63,6 +65,17 @@ impl Ask {
     pub(crate) fn basic(self, id: &str, secret: &str) -> Self {
         let credentials = STANDARD.encode(format!("{id}:{secret}"));
         self.header("authorization", format!("Basic {credentials}"))
+    }
+
+    pub(crate) fn altered(mut self) -> Self {
+        self.body = Body::Altered;
+        self
+    }
+
+    /// Where signatures are checked, this is who signed.
+    pub(crate) fn signed(mut self, by: Option<&str>) -> Self {
+        self.iam = by.map_or(Iam::Unsigned, |arn| Iam::Signed(arn.to_owned()));
+        self
     }
 
     pub(crate) fn from(mut self, source: &str) -> Self {

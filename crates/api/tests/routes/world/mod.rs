@@ -132,6 +132,7 @@ impl World {
             Context {
                 source: ask.source,
                 deadline,
+                iam: ask.iam,
             },
         ));
         let (parts, body) = response.into_parts();
