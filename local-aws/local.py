@@ -75,7 +75,9 @@ def running():
 
 
 def storybus():
-    """The command line, built as the tests build it."""
+    """The command line: STORYBUS_BINARY, or built as the tests build it."""
+    if binary := os.environ.get("STORYBUS_BINARY"):
+        return binary
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "storybus-cli"], cwd=ROOT, check=True)
     return target / "debug" / "storybus"

@@ -17,6 +17,7 @@ pub(crate) fn address() -> &'static str {
     &EMULATOR.get_or_init(start).address
 }
 
+#[expect(clippy::zombie_processes, reason = "it ends with this process, not before")]
 fn start() -> Emulator {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../local-aws/ministack");
     let mut child = Command::new(script)

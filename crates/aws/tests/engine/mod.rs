@@ -24,12 +24,22 @@ use activity::Followed;
 const ACCOUNT: &str = "000000000000";
 const REGION: &str = "us-east-1";
 
+/// Where the emulator listens.
+pub(crate) fn address() -> &'static str {
+    emulator::address()
+}
+
 /// Settings that reach the emulator.
 pub(crate) fn shared() -> SdkConfig {
+    shared_at(address())
+}
+
+/// Settings that reach it by another address.
+pub(crate) fn shared_at(endpoint: &str) -> SdkConfig {
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(REGION))
-        .endpoint_url(emulator::address())
+        .endpoint_url(endpoint)
         .credentials_provider(aws_sdk_dynamodb::config::SharedCredentialsProvider::new(
             Credentials::new("test", "test", None, None, "tests"),
         ))
