@@ -14,6 +14,9 @@ use storybus_aws::Aws;
 
 use proxy::Proxy;
 
+/// The engine's factory is the suites'; here only its deployments are used.
+const _: &dyn storybus_testkit::suite::Factory = &engine::AwsFactory;
+
 /// A fresh deployment, reached through a proxy of its own and past it.
 pub(crate) struct Wire {
     /// Through the proxy.
