@@ -9,7 +9,7 @@ use lambda_runtime::Error;
 use serde_json::value::RawValue;
 use storybus_api::Api;
 use storybus_aws::activity::{LogEvent, LogEvents, Noted};
-use storybus_aws::{Arrived, Aws, CachedConnections, DynamoActivity, Mover};
+use storybus_aws::{Archiver, Arrived, Aws, CachedConnections, DynamoActivity, Mover};
 use storybus_core::domain::job::Job;
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::{Clock, StoreError};
@@ -83,6 +83,12 @@ fn queue<W: Worker>(deployment: &Deployment, worker: W) -> QueueHandler<W> {
     )
 }
 
+/// Writes what was published into the archive.
+#[must_use]
+pub fn archive(deployment: &Deployment) -> QueueHandler<Archiver> {
+    queue(deployment, deployment.aws.archiver())
+}
+
 /// Moves dead letters from their queue into the table.
 #[must_use]
 pub fn dead_letters(deployment: &Deployment) -> QueueHandler<Mover> {
@@ -116,6 +122,12 @@ impl Onward for ToQueue {
     async fn send(&self, job: &Job) -> Result<(), StoreError> {
         let deduplication = format!("{}.{}", job.id, job.steps);
         self.0.send_job(job.kind(), &job.id, &deduplication).await
+    }
+}
+
+impl Worker for Archiver {
+    async fn work(&self, messages: Vec<Arrived>, _: Millis) -> Vec<String> {
+        self.archive(&messages).await
     }
 }
 

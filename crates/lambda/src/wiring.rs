@@ -29,7 +29,14 @@ pub const PORTS: &[(&str, &[&str])] = &[
     ),
     (
         "pull",
-        &["queues", "dead_letters", "workspaces", "connections", "keys"],
+        &[
+            "queues",
+            "dead_letters",
+            "archive",
+            "workspaces",
+            "connections",
+            "keys",
+        ],
     ),
     ("token", &["connections", "rates", "hasher", "keys"]),
     (
@@ -39,6 +46,7 @@ pub const PORTS: &[(&str, &[&str])] = &[
             "queues",
             "queue_control",
             "dead_letters",
+            "archive",
             "stories",
             "jobs",
             "activity",
@@ -49,7 +57,7 @@ pub const PORTS: &[(&str, &[&str])] = &[
             "keys",
         ],
     ),
-    ("replay", &["queue_control", "jobs", "connections"]),
+    ("replay", &["queue_control", "archive", "jobs", "connections"]),
     (
         "redrive",
         &["queue_control", "dead_letters", "jobs", "connections"],
@@ -144,7 +152,7 @@ pub fn publish(deployment: &Deployment) -> Ports {
 pub fn pull(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     let ports = looking(deployment, none(deployment));
-    let archive: Arc<dyn Archive> = absent();
+    let archive: Arc<dyn Archive> = Arc::new(aws.archive(clock.clone()));
     let queues = aws.queues(
         ports.connections.clone(),
         archive.clone(),
@@ -177,7 +185,7 @@ pub fn token(deployment: &Deployment) -> Ports {
 pub fn admin(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     let connections: Arc<dyn Connections> = Arc::new(aws.connections(clock.clone(), random.clone()));
-    let archive: Arc<dyn Archive> = absent();
+    let archive: Arc<dyn Archive> = Arc::new(aws.archive(clock.clone()));
     Ports {
         ledger: Arc::new(aws.ledger()),
         queues: Arc::new(aws.queues(
@@ -207,7 +215,7 @@ pub fn replay(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     Ports {
         queue_control: Arc::new(aws.queue_control(clock.clone())),
-        archive: absent(),
+        archive: Arc::new(aws.archive(clock.clone())),
         jobs: Arc::new(aws.jobs(clock.clone(), random.clone())),
         connections: Arc::new(aws.connections(clock.clone(), random.clone())),
         ..none(deployment)
