@@ -40,3 +40,18 @@ async fn the_jobs_keep_their_promises() {
 async fn the_activity_keeps_its_promises() {
     println!("aws: {}", exercise(&AwsFactory, "suite::activity").await);
 }
+
+#[tokio::test]
+async fn the_queues_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::queues").await);
+}
+
+#[tokio::test]
+async fn the_queues_keep_their_promises_to_operators_and_jobs() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::queue_control").await);
+}
+
+#[tokio::test]
+async fn the_dead_letters_keep_their_promises() {
+    println!("aws: {}", exercise(&AwsFactory, "suite::dead_letters").await);
+}

@@ -17,9 +17,7 @@ mod take;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{Put, Select, TransactWriteItem};
+use aws_sdk_dynamodb::types::Select;
 use storybus_core::domain::archived::Position;
 use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::QueueKey;
@@ -30,9 +28,10 @@ use storybus_core::ports::{Clock, DeadLetters, StoreError};
 use storybus_protocol::id::{ConnectionId, JobId, MessageId, WorkspaceId};
 
 use crate::Aws;
-use crate::call::{Failed, Outcome};
+use crate::call::Failed;
 use crate::item::{Attributes as _, Item, key, n, s};
 use crate::keys;
+use crate::writes::{Action, client_token};
 pub(crate) use item::Letter;
 pub use mover::Mover;
 use take::Batch;
@@ -71,30 +70,27 @@ impl DynamoDeadLetters {
         let now = self.clock.now();
         let mut mark = keys::died(&queue.consumer, &letter.sqs_message_id);
         mark.insert("expires_at".to_owned(), n(item::kept_until(now)));
-        let once = "attribute_not_exists(pk)";
-        let puts = [
-            Put::builder().set_item(Some(mark)).condition_expression(once),
-            Put::builder().set_item(Some(letter.item(queue, now)?)),
+        // another reason is another transaction
+        let cause = serde_json::to_vec(&letter.cause).map_err(crate::item::unreadable)?;
+        let token = client_token(
+            self.table(),
+            &[
+                queue.consumer.as_str().as_bytes(),
+                letter.sqs_message_id.as_bytes(),
+                &now.0.to_be_bytes(),
+                &letter.receive_count.to_be_bytes(),
+                &cause,
+            ],
+        );
+        let actions = vec![
+            Action::put(mark).when("attribute_not_exists(pk)"),
+            Action::put(letter.item(queue, now)?),
         ];
-        let mut writes = Vec::new();
-        for put in puts {
-            let put = put
-                .table_name(self.table())
-                .build()
-                .map_err(crate::item::unreadable)?;
-            writes.push(TransactWriteItem::builder().put(put).build());
-        }
+        // a condition that fails: it is there
         self.aws
-            .caller
-            .write(|| async {
-                let write = self.aws.dynamodb.transact_write_items();
-                match write.set_transact_items(Some(writes.clone())).send().await {
-                    Ok(_) => Ok(()),
-                    Err(error) if is_there(&error) => Ok(()),
-                    Err(error) => Err(of_transaction(error)),
-                }
-            })
+            .write_together(self.table(), token, actions)
             .await
+            .map(|_| ())
     }
 
     /// Whether a message of a consumer's queue has become a dead letter, redriven since or not.
@@ -324,39 +320,6 @@ pub(crate) async fn remove_all(aws: &Aws, consumer: &ConnectionId) -> Result<(),
             return Ok(());
         }
     }
-}
-
-type TransactError =
-    SdkError<TransactWriteItemsError, aws_smithy_runtime_api::client::orchestrator::HttpResponse>;
-
-fn reasons(error: &TransactError) -> Vec<&str> {
-    match error.as_service_error() {
-        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-            let reasons = cancelled.cancellation_reasons().iter();
-            reasons.filter_map(|reason| reason.code()).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Whether the condition of a transaction did not hold: what it would write is there.
-pub(crate) fn is_there(error: &TransactError) -> bool {
-    reasons(error).contains(&"ConditionalCheckFailed")
-}
-
-/// A transaction that was cancelled because a rival was at work, or for want of room, is made again.
-pub(crate) fn of_transaction(error: TransactError) -> Failed {
-    let reasons = reasons(&error);
-    let passing = |code: &&str| {
-        matches!(
-            *code,
-            "None" | "TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded"
-        )
-    };
-    if !reasons.is_empty() && reasons.iter().all(passing) {
-        return Failed::new(Outcome::Conflict, "a transaction was cancelled");
-    }
-    Failed::from(error)
 }
 
 /// The time as items have it.

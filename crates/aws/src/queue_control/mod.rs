@@ -23,7 +23,7 @@ use crate::call::{Failed, Outcome};
 use crate::dead_letters::DynamoDeadLetters;
 use crate::item::{Attributes as _, n, s};
 use crate::writes::Action;
-use crate::{keys, queues};
+use crate::{audit, keys, queues};
 
 /// The consumers' queues, as jobs and operators use them.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ impl SqsQueueControl {
     async fn note(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<(), StoreError> {
         let mut item = keys::purged(queue);
         item.insert("at".to_owned(), n(audit.at.0));
-        crate::audit::write_with(&self.aws, vec![Action::put(item)], audit).await
+        audit::write_with(&self.aws, vec![Action::put(item)], audit).await
     }
 
     /// When the queues of a workspace were last purged: a workspace has 99 at most, which is one page.

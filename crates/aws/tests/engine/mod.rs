@@ -2,6 +2,8 @@
 
 mod activity;
 mod emulator;
+mod halves;
+mod moved;
 mod queues;
 mod tables;
 
@@ -14,11 +16,13 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use storybus_aws::{Aws, Config};
 use storybus_core::ports::{Clock, Random};
-use storybus_testkit::memory::Memory;
+use storybus_testkit::memory::{Claims, Memory};
 use storybus_testkit::suite::{Ability, Engine, Factory, Stores};
 use storybus_testkit::{FakeClock, SeededRandom};
 
 use activity::Followed;
+use halves::Halves;
+use moved::{Moved, Moving};
 
 /// The emulator's one account.
 const ACCOUNT: &str = "000000000000";
@@ -93,14 +97,37 @@ impl Engine for AwsEngine {
     fn stores(&self) -> Stores {
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let random = &self.random;
+        let connections = Arc::new(self.aws.connections(clock.clone(), random.clone()));
+        let mover = self.aws.mover(connections.clone(), clock.clone());
+        let moving = Moving::new(&shared(), self.aws.config(), mover);
+        let archive = self.memory.clone();
+        let queues = self
+            .aws
+            .queues(connections.clone(), archive, clock.clone(), random.clone());
         Stores {
             workspaces: Arc::new(self.aws.workspaces(clock.clone(), random.clone())),
-            connections: Arc::new(self.aws.connections(clock.clone(), random.clone())),
+            connections,
             audit: Arc::new(self.aws.audit()),
             jobs: Arc::new(self.aws.jobs(clock.clone(), random.clone())),
             activity: self.activity.clone(),
             ledger: Arc::new(self.aws.ledger()),
             stories: Arc::new(self.aws.stories()),
+            topic: Arc::new(Halves {
+                topic: self.aws.topic(),
+                memory: self.memory.clone(),
+            }),
+            queues: Arc::new(Moved {
+                port: queues,
+                moving: moving.clone(),
+            }),
+            queue_control: Arc::new(Moved {
+                port: self.aws.queue_control(clock.clone()),
+                moving: moving.clone(),
+            }),
+            dead_letters: Arc::new(Moved {
+                port: self.aws.dead_letters(clock),
+                moving,
+            }),
             ..Stores::of(&self.memory)
         }
     }
@@ -118,7 +145,7 @@ pub(crate) struct AwsFactory;
 #[async_trait]
 impl Factory for AwsFactory {
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
-        let memory = Arc::new(Memory::new(Arc::new(clock.clone())));
+        let memory = Arc::new(Memory::with_claims(Arc::new(clock.clone()), Claims::Trusted));
         let aws = deployment().await;
         let activity = Followed::new(aws.activity(Arc::new(clock.clone())));
         Box::new(AwsEngine {
@@ -131,6 +158,16 @@ impl Factory for AwsFactory {
     }
 
     fn lacks(&self) -> &[Ability] {
-        &[Ability::Time, Ability::Claims]
+        &[
+            Ability::Time,
+            Ability::Reopen,
+            Ability::Claims,
+            Ability::Counts,
+            Ability::Arrivals,
+            Ability::Traces,
+            Ability::Purges,
+            Ability::Turns,
+            Ability::Forward,
+        ]
     }
 }

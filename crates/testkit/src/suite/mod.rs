@@ -145,6 +145,17 @@ pub enum Ability {
     Claims,
     /// Its counts are exact.
     Counts,
+    /// It knows when a message that died came into its queue: SQS forgets that when it moves one to a FIFO queue of dead letters, so
+    /// the letters are in the order in which they died.
+    Arrivals,
+    /// It sees where in a queue a message is: nobody can look into an SQS queue. Dead letters and purges it tells.
+    Traces,
+    /// Handles end with a purge: SQS takes a deletion of what a purge took for done.
+    Purges,
+    /// Deliveries and holds of a job are fenced by its turn, in the same transaction: on AWS a job has one runner.
+    Turns,
+    /// A queue remembers how far a job has come: SQS remembers the deliveries of 5 minutes, one by one.
+    Forward,
 }
 
 /// One thing that a port promises.

@@ -177,7 +177,7 @@ impl Letter {
         Self {
             message_id: message_id(n),
             correlation_id,
-            body: Bytes::from(format!("{{\"n\": {n} }}")),
+            body: Bytes::from(format!("{{\"message_id\":\"{}\", \"n\": {n} }}", message_id(n))),
             attributes: Attributes {
                 message_type: "telling.started".to_owned(),
                 family: Some("telling-event".to_owned()),

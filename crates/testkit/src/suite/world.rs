@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use storybus_core::Ports;
+use storybus_core::domain::connection::Role;
 use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::filter::Filter;
@@ -312,6 +313,22 @@ impl World {
     /// Receives.
     pub async fn receive_as(&self, queue: &QueueKey, receive: &Receive) -> Vec<Delivery> {
         self.queues().receive(queue, receive).await.unwrap()
+    }
+
+    /// Gives a consumer this limit of receives: the receive that keeps to it. An engine may take it from the one or the other.
+    pub async fn limited(&self, queue: &QueueKey, max_receives: u32) -> Receive {
+        let mut connection = self.connections().get(&queue.consumer).await.unwrap().unwrap();
+        connection.version += 1;
+        if let Role::Consumer(consumer) = &mut connection.role {
+            consumer.max_receives = max_receives;
+        }
+        let audit = sample::audit("consumer.update", &[queue.consumer.as_str()], self.now());
+        self.connections().update(&connection, &audit).await.unwrap();
+        self.settle().await;
+        Receive {
+            max_receives,
+            ..receive(1)
+        }
     }
 
     /// Acknowledges deliveries.

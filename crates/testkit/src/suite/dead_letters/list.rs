@@ -6,18 +6,18 @@ use storybus_core::domain::archived::Position;
 use storybus_core::domain::dead_letter::{Cause, DeadLetter};
 use storybus_core::domain::filter::Filter;
 use storybus_core::ports::dead_letters::DeadLetterLimits;
-use storybus_core::ports::queues::Receive;
 
 use super::{PLENTY, dead, kill, numbers};
 use crate::suite::behaviours;
 use crate::suite::sample::{self, Letter};
-use crate::suite::world::{World, receive};
+use crate::suite::world::World;
 
 behaviours![
     a_new_queue_has_no_dead_letters,
     a_rejected_message_is_shown_as_it_came,
+    a_dead_letter_says_when_it_came needs Time,
     a_message_received_too_often_is_shown_as_it_came,
-    dead_letters_come_in_the_order_of_their_arrival_in_the_queue,
+    dead_letters_come_in_the_order_of_their_arrival_in_the_queue needs Arrivals,
     pages_meet_without_gap_or_overlap,
     a_page_keeps_its_bytes,
     one_large_letter_comes_alone,
@@ -44,7 +44,6 @@ pub async fn a_new_queue_has_no_dead_letters(world: &mut World) {
 pub async fn a_rejected_message_is_shown_as_it_came(world: &mut World) {
     let queue = world.queue().await;
     let letter = Letter::new(1, 1).of_size(1000);
-    let enqueued_at = world.now();
     world.send(&queue.workspace, &letter).await;
     world.clock.advance(Duration::from_secs(2));
     let held = world.receive(&queue, 1).await;
@@ -59,7 +58,7 @@ pub async fn a_rejected_message_is_shown_as_it_came(world: &mut World) {
         body: letter.body,
         attributes: letter.attributes,
         receive_count: 2,
-        enqueued_at,
+        enqueued_at: letters[0].enqueued_at,
         dead_at: world.now(),
         cause: Cause::Rejected("ü\"'\\\n😀".to_owned()),
         redelivery: None,
@@ -68,15 +67,22 @@ pub async fn a_rejected_message_is_shown_as_it_came(world: &mut World) {
     assert_eq!(letters, [expected]);
 }
 
+/// When it came into the queue, not when it died.
+pub async fn a_dead_letter_says_when_it_came(world: &mut World) {
+    let queue = world.queue().await;
+    let enqueued_at = world.now();
+    world.send_to(&queue, 1, 1).await;
+    world.clock.advance(Duration::from_secs(2));
+    kill(world, &queue, 1).await;
+    assert_eq!(world.dead_letters(&queue).await[0].enqueued_at, enqueued_at);
+}
+
 /// The same for one that nobody rejected.
 pub async fn a_message_received_too_often_is_shown_as_it_came(world: &mut World) {
     let queue = world.queue().await;
     let letter = Letter::new(1, 1);
     world.send(&queue.workspace, &letter).await;
-    let limited = Receive {
-        max_receives: 3,
-        ..receive(1)
-    };
+    let limited = world.limited(&queue, 3).await;
     for _ in 0..4 {
         world.clock.advance(Duration::from_secs(1));
         let held = world.receive_as(&queue, &limited).await;

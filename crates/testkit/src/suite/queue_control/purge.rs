@@ -14,7 +14,7 @@ use crate::suite::world::{World, numbers, receive};
 behaviours![
     everything_that_waits_goes,
     what_is_hidden_goes_too,
-    handles_end_with_their_messages,
+    handles_end_with_their_messages needs Purges,
     what_was_acknowledged_stays_acknowledged,
     dead_letters_stay,
     what_comes_after_is_delivered,

@@ -16,6 +16,7 @@ use crate::suite::world::{World, number, numbers, receive};
 
 behaviours![
     a_redelivered_message_is_the_message_with_a_mark,
+    a_redelivered_message_comes_at_its_redelivery needs Time,
     redelivered_messages_come_in_their_order,
     they_come_behind_all_that_waits,
     they_wait_for_what_is_hidden_of_their_group,
@@ -31,7 +32,7 @@ behaviours![
     a_redelivery_is_not_archived_again,
     other_queues_get_nothing,
     there_is_no_delivery_without_a_queue,
-    who_has_not_the_turn_delivers_nothing,
+    who_has_not_the_turn_delivers_nothing needs Turns,
 ];
 
 /// Bytes and attributes unchanged, a mark, a receive count that starts anew, the time of the redelivery.
@@ -58,7 +59,7 @@ pub async fn a_redelivered_message_is_the_message_with_a_mark(world: &mut World)
         body: letter.body,
         attributes: letter.attributes,
         receive_count: 1,
-        enqueued_at: world.now(),
+        enqueued_at: received[0].enqueued_at,
         redelivery: Some("replay:j1".to_owned()),
     };
     assert_eq!(received, [expected]);
@@ -69,6 +70,15 @@ pub async fn a_redelivered_message_is_the_message_with_a_mark(world: &mut World)
         (2, Some("replay:j1"))
     );
     assert_eq!(world.acknowledge(&queue, &again).await, [Settled::Done]);
+}
+
+/// Its time is that of the redelivery.
+pub async fn a_redelivered_message_comes_at_its_redelivery(world: &mut World) {
+    let (queue, replayed) = emptied(world, &[(1, 1)]).await;
+    world.clock.advance(Duration::from_secs(60));
+    let turn = world.job(&queue, "j1").await;
+    redeliver(world, &queue, &turn, &replayed).await;
+    assert_eq!(world.receive(&queue, 1).await[0].enqueued_at, world.now());
 }
 
 /// In the order of the call, whatever their groups.
@@ -160,10 +170,7 @@ pub async fn publications_are_dropped_apart_from_redeliveries(world: &mut World)
 pub async fn a_dead_letter_starts_anew(world: &mut World) {
     let queue = world.queue().await;
     world.send_to(&queue, 1, 1).await;
-    let limited = Receive {
-        max_receives: 2,
-        ..receive(1)
-    };
+    let limited = world.limited(&queue, 2).await;
     for count in [1, 2] {
         let held = world.receive_as(&queue, &limited).await;
         assert_eq!(held[0].receive_count, count);

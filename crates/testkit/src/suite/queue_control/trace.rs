@@ -15,17 +15,17 @@ use crate::suite::sample;
 use crate::suite::world::{VISIBILITY, World};
 
 behaviours![
-    a_message_that_waits_is_waiting,
-    a_received_message_is_in_flight,
+    a_message_that_waits_is_waiting needs Traces,
+    a_received_message_is_in_flight needs Traces,
     a_delayed_message_is_in_flight needs Time,
     a_message_that_came_back_is_waiting needs Time,
-    an_acknowledged_message_is_known_for_a_moment,
+    an_acknowledged_message_is_known_for_a_moment needs Traces,
     a_dead_letter_says_why,
-    a_message_that_was_delivered_again_is_in_both_places,
+    a_message_that_was_delivered_again_is_in_both_places needs Traces,
     a_purge_is_known_by_its_time,
-    consumers_are_told_apart,
+    consumers_are_told_apart needs Traces,
     a_message_that_never_came_is_nowhere,
-    workspaces_do_not_see_each_other,
+    workspaces_do_not_see_each_other needs Traces,
     traces_survive_a_reopening needs Reopen,
 ];
 
@@ -137,10 +137,7 @@ pub async fn a_dead_letter_says_why(world: &mut World) {
     );
     let at = world.now();
     assert!(since(&traced(world, &queue, 1).await).is_none_or(|since| since == at));
-    let limited = storybus_core::ports::queues::Receive {
-        max_receives: 1,
-        ..crate::suite::world::receive(1)
-    };
+    let limited = world.limited(&queue, 1).await;
     let held = world.receive_as(&queue, &limited).await;
     world.release(&queue, &held, Duration::ZERO).await;
     assert!(world.receive_as(&queue, &limited).await.is_empty());

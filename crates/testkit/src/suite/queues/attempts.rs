@@ -67,8 +67,8 @@ pub async fn a_repeated_receive_hides_anew(world: &mut World) {
 pub async fn a_repeated_receive_does_not_count(world: &mut World) {
     let queue = filled(world, &[(1, 1)]).await;
     let once = Receive {
-        max_receives: 1,
-        ..named("a")
+        attempt: named("a").attempt,
+        ..world.limited(&queue, 1).await
     };
     for _ in 0..3 {
         let received = world.receive_as(&queue, &once).await;

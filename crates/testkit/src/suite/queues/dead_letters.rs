@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use storybus_core::domain::dead_letter::Cause;
 use storybus_core::domain::delivery::{QueueKey, Settled};
-use storybus_core::ports::queues::Receive;
 
 use super::{filled, next};
-use crate::suite::world::{VISIBILITY, World, numbers, receive};
+use crate::suite::world::{VISIBILITY, World, numbers};
 use crate::suite::{behaviours, sample};
 
 behaviours![
@@ -25,10 +24,7 @@ behaviours![
 
 /// Receives and gives back, with a limit; says how often something came.
 async fn receives(world: &World, queue: &QueueKey, max_receives: u32, times: usize) -> usize {
-    let limited = Receive {
-        max_receives,
-        ..receive(1)
-    };
+    let limited = world.limited(queue, max_receives).await;
     let mut came = 0;
     for _ in 0..times {
         let received = world.receive_as(queue, &limited).await;
@@ -120,10 +116,7 @@ pub async fn a_message_received_too_often_goes_to_the_dead_letters(world: &mut W
 pub async fn a_dead_letter_lets_its_story_go_on_in_the_same_receive(world: &mut World) {
     let queue = filled(world, &[(1, 1), (2, 1)]).await;
     assert_eq!(receives(world, &queue, 2, 2).await, 2);
-    let limited = Receive {
-        max_receives: 2,
-        ..receive(1)
-    };
+    let limited = world.limited(&queue, 2).await;
     assert_eq!(numbers(&world.receive_as(&queue, &limited).await), [2]);
     assert_eq!(world.counts(&queue).await.dead_lettered, 1);
 }

@@ -12,6 +12,7 @@ behaviours![
     an_empty_queue_gives_nothing,
     an_unknown_queue_gives_nothing,
     a_delivery_says_all_about_its_message,
+    a_delivery_says_when_its_message_came needs Time,
     a_receive_gives_no_more_than_asked,
     one_receive_holds_several_of_one_story_in_order,
     oldest_groups_come_first,
@@ -52,14 +53,11 @@ pub async fn an_unknown_queue_gives_nothing(world: &mut World) {
     }
 }
 
-/// Message, handle, count and time of arrival.
+/// Message, handle and count.
 pub async fn a_delivery_says_all_about_its_message(world: &mut World) {
     let queue = world.queue().await;
-    world.clock.advance(SECOND);
-    let sent_at = world.now();
     let letter = sample::Letter::new(1, 1);
     world.send(&queue.workspace, &letter).await;
-    world.clock.advance(SECOND);
     let received = world.receive(&queue, 10).await;
     assert!(!received[0].receipt_handle.is_empty());
     let expected = Delivery {
@@ -68,10 +66,20 @@ pub async fn a_delivery_says_all_about_its_message(world: &mut World) {
         body: letter.body,
         attributes: letter.attributes,
         receive_count: 1,
-        enqueued_at: sent_at,
+        enqueued_at: received[0].enqueued_at,
         redelivery: None,
     };
     assert_eq!(received, [expected]);
+}
+
+/// The time at which it came into the queue.
+pub async fn a_delivery_says_when_its_message_came(world: &mut World) {
+    let queue = world.queue().await;
+    world.clock.advance(SECOND);
+    let sent_at = world.now();
+    world.send_to(&queue, 1, 1).await;
+    world.clock.advance(SECOND);
+    assert_eq!(world.receive(&queue, 10).await[0].enqueued_at, sent_at);
 }
 
 /// `max` is the most; what is left comes with the next receive.
