@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::aws::{DeployCheckArgs, RotateSigningKeyArgs};
 use crate::client::json::plain as plain_text;
 use crate::client::{PublishArgs, PullArgs};
 use crate::data::{BackupArgs, CheckArgs, RestoreArgs};
@@ -38,6 +39,10 @@ pub enum Command {
     Restore(RestoreArgs),
     /// Look whether everything in a data directory fits together
     Check(CheckArgs),
+    /// On AWS, after a deployment: make the first operator, and check the bus from end to end
+    DeployCheck(DeployCheckArgs),
+    /// On AWS: a new key signs the tokens
+    RotateSigningKey(RotateSigningKeyArgs),
     /// The operator's verbs.
     #[command(flatten)]
     Operator(Verb),
@@ -46,6 +51,7 @@ pub enum Command {
 /// The verbs in the order of `--help`, by what somebody wants. What stands in none comes last.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("The bus", &["serve", "backup", "restore", "check"]),
+    ("The bus on AWS", &["deploy-check", "rotate-signing-key"]),
     ("Messages", &["publish", "pull"]),
     (
         "When something stands still",

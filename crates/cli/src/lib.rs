@@ -5,9 +5,11 @@
 //! - [`client`]: `publish` and `pull`.
 //! - [`data`]: the data directory: `backup`, `restore`, `check`.
 //! - [`operator`]: the operator's verbs.
+//! - [`aws`]: `deploy-check`, `rotate-signing-key`.
 //! - [`args`], [`exit`], [`logging`]: what a command line tool needs.
 
 pub mod args;
+pub mod aws;
 pub mod client;
 pub mod data;
 pub mod exit;
@@ -32,6 +34,8 @@ pub fn run() -> Result<u8, Failure> {
         Command::Backup(args) => data::backup(&args),
         Command::Restore(args) => data::restore(&args),
         Command::Check(args) => data::check(&args),
+        Command::DeployCheck(args) => aws::deploy_check(&args),
+        Command::RotateSigningKey(args) => aws::rotate_signing_key(&args),
         Command::Operator(verb) => operator::run(&verb),
     }
 }
