@@ -1,16 +1,12 @@
-//! A client whose calls are counted, and stopped at the one that the test names.
+//! A way to the emulator on which calls are counted, and stopped at the one that the test names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_runtime_api::http::StatusCode;
-use aws_smithy_types::body::SdkBody;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 /// What happens at the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,27 +25,49 @@ struct State {
     at: usize,
     fate: Fate,
     died: Notify,
+    /// Host and port of the emulator.
+    target: String,
 }
 
-/// The client. What dies never comes back.
-#[derive(Debug, Clone)]
+/// The way. What dies is never answered.
+#[derive(Debug)]
 pub(crate) struct Gate {
-    inner: SharedHttpClient,
+    address: String,
     state: Arc<State>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Gate {
     /// Stops at call `at`, counted from 0.
-    pub(crate) fn new(at: usize, fate: Fate) -> Self {
-        Self {
-            inner: aws_smithy_http_client::Builder::new().build_http(),
-            state: Arc::new(State {
-                calls: AtomicUsize::new(0),
-                at,
-                fate,
-                died: Notify::new(),
-            }),
-        }
+    pub(crate) async fn new(target: &str, at: usize, fate: Fate) -> Self {
+        let state = Arc::new(State {
+            calls: AtomicUsize::new(0),
+            at,
+            fate,
+            died: Notify::new(),
+            target: target.trim_start_matches("http://").to_owned(),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let task = tokio::spawn({
+            let state = state.clone();
+            async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    tokio::spawn(serve(stream, state.clone()));
+                }
+            }
+        });
+        Self { address, state, task }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// How many calls there were.
@@ -63,46 +81,57 @@ impl Gate {
     }
 }
 
-impl HttpClient for Gate {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(Connector {
-            inner: self.inner.http_connector(settings, components),
-            state: self.state.clone(),
-        })
+/// One call a connection.
+async fn serve(mut stream: TcpStream, state: Arc<State>) {
+    let Some((head, body)) = request(&mut stream).await else {
+        return;
+    };
+    let fate = (state.calls.fetch_add(1, Ordering::SeqCst) == state.at).then_some(state.fate);
+    if fate == Some(Fate::Refused) {
+        let body = r#"{"__type":"AccessDeniedException","message":"on purpose"}"#;
+        let head = format!(
+            "HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+        return;
     }
+    let mut answer = Vec::new();
+    if fate != Some(Fate::DiesBefore) {
+        let mut onward = TcpStream::connect(&state.target).await.unwrap();
+        let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+        onward.write_all(head.as_bytes()).await.unwrap();
+        onward.write_all(&body).await.unwrap();
+        onward.read_to_end(&mut answer).await.ok();
+    }
+    if fate.is_some() {
+        state.died.notify_one();
+        return std::future::pending().await;
+    }
+    stream.write_all(&answer).await.ok();
 }
 
-#[derive(Debug)]
-struct Connector {
-    inner: SharedHttpConnector,
-    state: Arc<State>,
-}
-
-impl HttpConnector for Connector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let call = self.state.calls.fetch_add(1, Ordering::SeqCst);
-        if call != self.state.at {
-            return self.inner.call(request);
+/// The head and the body of a request.
+async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
         }
-        let state = self.state.clone();
-        match state.fate {
-            Fate::Refused => {
-                let body = r#"{"__type":"AccessDeniedException","message":"on purpose"}"#;
-                let status = StatusCode::try_from(403).unwrap();
-                HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(body))))
-            }
-            Fate::DiesBefore => HttpConnectorFuture::new(async move {
-                state.died.notify_one();
-                std::future::pending().await
-            }),
-            Fate::DiesAfter => {
-                let sent = self.inner.call(request);
-                HttpConnectorFuture::new(async move {
-                    drop(sent.await);
-                    state.died.notify_one();
-                    std::future::pending().await
-                })
-            }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).ok()?;
+    let length = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .map_or(0, |(_, value)| value.trim().parse().unwrap());
+    while bytes.len() < end + length {
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
         }
     }
+    Some((head, bytes[end..].to_vec()))
 }

@@ -2,7 +2,6 @@
 //! the process dies, at every call; and the limits.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-#[expect(dead_code, reason = "each test takes what it needs")]
 #[path = "../engine/mod.rs"]
 mod engine;
 mod gate;
@@ -13,8 +12,8 @@ use std::time::Duration;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use storybus_aws::registry::MAX_CONSUMERS;
 use storybus_aws::Aws;
+use storybus_aws::registry::MAX_CONSUMERS;
 use storybus_core::domain::connection::{Connection, Role, Workspace};
 use storybus_core::domain::filter::Filter;
 use storybus_core::ports::workspaces::RegistryError;
@@ -47,7 +46,7 @@ impl World {
     }
 
     fn gated(&self, gate: &Gate) -> Aws {
-        let shared = engine::shared().to_builder().http_client(gate.clone()).build();
+        let shared = engine::shared().to_builder().endpoint_url(gate.address()).build();
         Aws::new(&shared, self.aws.config().clone())
     }
 
@@ -60,7 +59,9 @@ impl World {
     }
 
     async fn sweep(&self) -> storybus_aws::sweeper::Swept {
-        let sweeper = self.aws.sweeper(Arc::new(self.clock.clone()), self.random.clone());
+        let sweeper = self
+            .aws
+            .sweeper(Arc::new(self.clock.clone()), self.random.clone());
         sweeper.sweep().await.unwrap()
     }
 
@@ -109,12 +110,21 @@ impl World {
         let prefix = &self.aws.config().prefix;
         let ours = |name: &str| name.contains(&format!("{prefix}-{part}"));
         let sqs = aws_sdk_sqs::Client::new(&engine::shared());
-        let queues = sqs.list_queues().queue_name_prefix(format!("{prefix}-")).send().await.unwrap();
+        let queues = sqs
+            .list_queues()
+            .queue_name_prefix(format!("{prefix}-"))
+            .send()
+            .await
+            .unwrap();
         let sns = aws_sdk_sns::Client::new(&engine::shared());
         let (mut topics, mut next) = (Vec::new(), None);
         loop {
             let page = sns.list_topics().set_next_token(next).send().await.unwrap();
-            topics.extend(page.topics().iter().filter_map(|t| t.topic_arn().map(str::to_owned)));
+            topics.extend(
+                page.topics()
+                    .iter()
+                    .filter_map(|t| t.topic_arn().map(str::to_owned)),
+            );
             next = page.next_token().filter(|t| !t.is_empty()).map(str::to_owned);
             if next.is_none() {
                 break;
@@ -131,25 +141,40 @@ impl World {
         let url = config.queue_url(&config.queue_name(&self.consumer(n).id));
         let sqs = aws_sdk_sqs::Client::new(&engine::shared());
         let name = QueueAttributeName::VisibilityTimeout;
-        let got = sqs.get_queue_attributes().queue_url(url).attribute_names(name.clone());
+        let got = sqs
+            .get_queue_attributes()
+            .queue_url(url)
+            .attribute_names(name.clone());
         got.send().await.unwrap().attributes.unwrap()[&name].clone()
     }
 
     /// That the registry and AWS have the same of a consumer.
     async fn consumer_agrees(&self, n: &str, what: &str) {
-        let stored = self.connections(&self.aws).get(&self.consumer(n).id).await.unwrap();
+        let stored = self
+            .connections(&self.aws)
+            .get(&self.consumer(n).id)
+            .await
+            .unwrap();
         let there = self.resources(&format!("c{n}")).await;
         match stored.map(|stored| stored.role) {
             Some(Role::Consumer(role)) => {
                 assert_eq!(there.len(), 2, "{what}: {there:?}");
-                assert_eq!(self.visibility(n).await, role.visibility_seconds.to_string(), "{what}");
+                assert_eq!(
+                    self.visibility(n).await,
+                    role.visibility_seconds.to_string(),
+                    "{what}"
+                );
             }
             _ => assert!(there.is_empty(), "{what}: {there:?}"),
         }
     }
 
     async fn workspace_agrees(&self, n: &str, what: &str) {
-        let stored = self.workspaces(&self.aws).get(&self.workspace(n).id).await.unwrap();
+        let stored = self
+            .workspaces(&self.aws)
+            .get(&self.workspace(n).id)
+            .await
+            .unwrap();
         let there = self.resources(&format!("w{n}")).await;
         assert_eq!(there.len(), usize::from(stored.is_some()), "{what}: {there:?}");
     }
@@ -164,7 +189,7 @@ async fn at_every_call(before: &[Work], work: Work, consumer: bool) {
             for before in before {
                 before(&world, &world.aws, &n).await.unwrap();
             }
-            let gate = Gate::new(at, fate);
+            let gate = Gate::new(&world.aws.config().queue_endpoint, at, fate).await;
             let aws = world.gated(&gate);
             let what = format!("{fate:?} at call {at}");
             let answer = tokio::select! {
@@ -219,12 +244,22 @@ async fn a_consumer_is_made_or_not() {
 
 #[tokio::test]
 async fn a_consumer_is_changed_or_not() {
-    at_every_call(&[work!(make_workspace), work!(make_consumer)], work!(change_consumer), true).await;
+    at_every_call(
+        &[work!(make_workspace), work!(make_consumer)],
+        work!(change_consumer),
+        true,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_consumer_is_removed_or_not() {
-    at_every_call(&[work!(make_workspace), work!(make_consumer)], work!(remove_consumer), true).await;
+    at_every_call(
+        &[work!(make_workspace), work!(make_consumer)],
+        work!(remove_consumer),
+        true,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -244,7 +279,10 @@ async fn a_workspace_has_99_consumers() {
     assert!(matches!(answer, Err(RegistryError::ConsumerLimit)), "{answer:?}");
     assert!(world.resources(&format!("c{MAX_CONSUMERS}")).await.is_empty());
     connections.delete(&consumer(0).id, &audit).await.unwrap();
-    connections.create(&consumer(MAX_CONSUMERS), &audit).await.unwrap();
+    connections
+        .create(&consumer(MAX_CONSUMERS), &audit)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -255,7 +293,7 @@ async fn a_teardown_leaves_nothing() {
         world.make_consumer(&world.aws, n).await.unwrap();
     }
     // half made
-    let gate = Gate::new(3, Fate::DiesAfter);
+    let gate = Gate::new(&world.aws.config().queue_endpoint, 3, Fate::DiesAfter).await;
     let aws = world.gated(&gate);
     world.make_workspace(&world.aws, "3").await.unwrap();
     tokio::select! {
@@ -273,7 +311,9 @@ async fn a_teardown_leaves_nothing() {
 #[tokio::test]
 async fn a_job_whose_message_is_lost_is_sent_again() {
     let world = World::new().await;
-    let jobs = world.aws.jobs(Arc::new(world.clock.clone()), world.random.clone());
+    let jobs = world
+        .aws
+        .jobs(Arc::new(world.clock.clone()), world.random.clone());
     let queue = storybus_core::domain::delivery::QueueKey {
         workspace: "w1".parse().unwrap(),
         consumer: "c1".parse().unwrap(),

@@ -155,7 +155,10 @@ fn a_role_of_another_producer_is_refused() {
         let role = format!("arn:aws:iam::123456789012:role/{role}");
         json!({"name": "x", "system_ids": [system], "message_types": [], "role_arn": role})
     };
-    assert_eq!(world.operate("POST", &list, Some(members("a", "ncs"))).status, 201);
+    assert_eq!(
+        world.operate("POST", &list, Some(members("a", "ncs"))).status,
+        201
+    );
     let second = world.operate("POST", &list, Some(members("b", "mam")));
     let path = format!("{list}/{}", second.text("/client_id"));
     let wanted = json!({"role_arn": "arn:aws:iam::123456789012:role/desk/ncs"});
