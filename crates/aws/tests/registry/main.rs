@@ -24,6 +24,9 @@ use storybus_testkit::suite::sample;
 
 use gate::{Fate, Gate};
 
+/// The engine's factory is the suites'; here only its deployments are used.
+const _: &dyn storybus_testkit::suite::Factory = &engine::AwsFactory;
+
 /// More than what is left alone is left alone for.
 const LATER: Duration = Duration::from_secs(16 * 60);
 
