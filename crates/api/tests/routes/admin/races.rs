@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -78,6 +79,10 @@ impl Connections for Rival {
     async fn delete(&self, id: &ConnectionId, audit: &AuditEntry) -> Result<(), RegistryError> {
         Connections::delete(&self.memory, id, audit).await
     }
+
+    fn filter_settles_in(&self) -> Duration {
+        Duration::from_secs(900)
+    }
 }
 
 fn against(world: &World, times: usize, does: fn(&mut Connection)) -> Api {
@@ -117,6 +122,53 @@ fn both_changes_stay() {
         .collect();
     let (me, rival) = (Some(world.operator.id.as_str()), Some("rival"));
     assert_eq!(actors, [me, rival, rival, rival, me]);
+}
+
+#[test]
+fn a_filter_that_settles_says_until_when() {
+    let world = World::new();
+    let api = against(&world, 0, |_| ());
+    let until = json!(world.clock.now().plus(Duration::from_secs(900)).to_rfc3339());
+    let list = format!("/v1/admin/tenants/{}/consumers", world.tenant());
+    let made = send(&world, &api, "POST", &list, &json!({"name": "x"}));
+    assert_eq!((made.status, &made.json["settled_by"]), (201, &until));
+    let path = format!("{list}/{}", made.text("/client_id"));
+    for (body, settles) in [
+        (json!({"sources": ["a"]}), true),
+        (json!({"sources": ["a"]}), false),
+        (json!({"name": "y", "paused": true, "max_receives": 7}), false),
+        (json!({"name": "z", "sources": []}), true),
+    ] {
+        let answer = send(&world, &api, "PATCH", &path, &body);
+        let said = answer.is_ok().json.get("settled_by");
+        assert_eq!(said, settles.then_some(&until), "{body}");
+    }
+    let shown = world.operate("GET", &path, None);
+    assert_eq!(shown.is_ok().json.get("settled_by"), None);
+}
+
+#[test]
+fn a_role_of_another_producer_is_refused() {
+    let world = World::new();
+    let list = format!("/v1/admin/tenants/{}/producers", world.tenant());
+    let members = |system: &str, role: &str| {
+        let role = format!("arn:aws:iam::123456789012:role/{role}");
+        json!({"name": "x", "system_ids": [system], "message_types": [], "role_arn": role})
+    };
+    assert_eq!(
+        world.operate("POST", &list, Some(members("a", "ncs"))).status,
+        201
+    );
+    let second = world.operate("POST", &list, Some(members("b", "mam")));
+    let path = format!("{list}/{}", second.text("/client_id"));
+    let wanted = json!({"role_arn": "arn:aws:iam::123456789012:role/desk/ncs"});
+    for refused in [
+        world.operate("POST", &list, Some(members("c", "ncs"))),
+        world.operate("PATCH", &path, Some(wanted)),
+    ] {
+        refused.is_refused(409, "request.invalid");
+        assert_eq!(refused.text("/violations/0/path"), "/role_arn");
+    }
 }
 
 /// Both have read that there are two; then one of them is written first.
