@@ -8,7 +8,7 @@
 //! | `STORYBUS_PARTITION` | `aws`, `aws-cn`, `aws-us-gov` | by the region |
 //! | `STORYBUS_TABLE` | the table of the bus | |
 //! | `STORYBUS_ARCHIVE_TABLE` | the table of the archive | |
-//! | `STORYBUS_ARCHIVE_DAYS` | how long the archive keeps a message, 1–365 | |
+//! | `STORYBUS_ARCHIVE_DAYS` | how long the archive keeps a message, 1–3650 | |
 //! | `STORYBUS_ARCHIVE_SETTLE_SECONDS` | how long after a publication it is certainly in the archive's queue, 1–300 | 10 |
 //! | `STORYBUS_SIGNING_KEYS` | name or ARN of the secret with the keys that sign tokens | |
 //! | `STORYBUS_ISSUER` | who signs the tokens: `iss` | |
@@ -85,9 +85,9 @@ impl Settings {
         let days = env.number(
             "STORYBUS_ARCHIVE_DAYS",
             None,
-            "a whole number of days, 1 to 365",
+            "a whole number of days, 1 to 3650",
             1,
-            365,
+            3650,
         )?;
         let settle = env.number(
             "STORYBUS_ARCHIVE_SETTLE_SECONDS",

@@ -66,8 +66,8 @@ pub struct RotateSigningKeyArgs {
     drop_old: bool,
 }
 
-const ROTATE_HELP: &str = "A new key signs from now on. The old one stays known until the tokens that it has signed have expired, one hour later; the command
-run again after that removes it. Functions learn of a new key within seconds, and forget an old one within five minutes.
+const ROTATE_HELP: &str = "A new key signs from now on. The old one is known until the tokens that it has signed have expired, within the hour; the first
+rotation two hours later or more forgets it. Functions learn of a new key within seconds, and forget an old one within five minutes.
 
 Examples:
   storybus rotate-signing-key storybus
