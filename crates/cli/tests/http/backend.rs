@@ -35,6 +35,7 @@ impl Backend for Answers {
                 *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
                 return response;
             }
+            Body::Altered => unreachable!("nothing stands before this front"),
         };
         let answer = match head.uri.path() {
             "/echo" => bytes,
