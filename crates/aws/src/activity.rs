@@ -232,7 +232,7 @@ mod tests {
 
     fn refusal() -> RefusedPublish {
         serde_json::from_value(serde_json::json!({
-            "at": 1_789_144_860_000_i64, "workspace": "w1", "producer": "p1", "kind": "Invalid", "rules": ["a.b"],
+            "at": 1_789_144_860_000_i64, "workspace": "w1", "producer": "p1", "kind": "invalid", "rules": ["a.b"],
         }))
         .unwrap()
     }

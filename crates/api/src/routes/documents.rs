@@ -33,7 +33,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::TABLE;
+    use super::super::{SIGNED, TABLE};
     use super::OPENAPI;
 
     #[test]
@@ -51,6 +51,7 @@ mod tests {
             .collect();
         let routes: BTreeSet<String> = TABLE
             .iter()
+            .chain(SIGNED)
             .map(|route| format!("{} {}", route.method, route.template))
             .collect();
         assert_eq!(routes, documented);

@@ -35,12 +35,15 @@ impl Onward for Kept {
     }
 }
 
-async fn replay(world: &World) -> Job {
-    for text in [
-        include_str!("../../../../events/http/publish-snapshot.json"),
-        include_str!("../../../../events/http/publish.json"),
-    ] {
-        assert_eq!(world.answer(text).await.status_code, 202);
+/// A replay of so many messages: a step takes at most 100.
+async fn replay(world: &World, messages: usize) -> Job {
+    const EVENT: &str = include_str!("../../../../events/http/publish.json");
+    for n in 0..messages {
+        let text = EVENT.replace(
+            "0199b3d0-5555-7000-8000-000000000005",
+            &format!("0199b3d0-5555-7000-8000-{n:012}"),
+        );
+        assert_eq!(world.answer(&text).await.status_code, 202);
     }
     world.clock.advance(Duration::from_secs(1));
     let members = ReplayMembers {
@@ -75,7 +78,7 @@ async fn state(world: &World, job: &Job) -> Job {
 #[tokio::test]
 async fn a_job_is_worked_at_until_it_is_over() {
     let world = World::new().await;
-    let (job, onward) = (replay(&world).await, Arc::new(Kept::default()));
+    let (job, onward) = (replay(&world, 2).await, Arc::new(Kept::default()));
     let deadline = Clock::now(&world.clock).plus(Duration::from_secs(60));
     runner(&world, &onward)
         .go_on(&message(&job), deadline)
@@ -94,7 +97,7 @@ async fn a_job_is_worked_at_until_it_is_over() {
 #[tokio::test]
 async fn when_the_time_is_over_it_sends_itself_on() {
     let world = World::new().await;
-    let (job, onward) = (replay(&world).await, Arc::new(Kept::default()));
+    let (job, onward) = (replay(&world, 250).await, Arc::new(Kept::default()));
     for _ in 0..20 {
         if state(&world, &job).await.is_over() {
             break;
@@ -114,7 +117,7 @@ async fn when_the_time_is_over_it_sends_itself_on() {
 #[tokio::test]
 async fn when_it_cannot_send_its_message_comes_back() {
     let world = World::new().await;
-    let job = replay(&world).await;
+    let job = replay(&world, 150).await;
     let onward = Arc::new(Kept {
         fails: true,
         ..Kept::default()
