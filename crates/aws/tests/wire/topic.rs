@@ -72,6 +72,7 @@ async fn what_is_sure_of_a_publication_is_told_after_one_try() {
     }
     assert_eq!(tell(&wire, "w2").await, Told::Never, "there is no such topic");
     wire.proxy.plan([Fault::Late(TIMEOUT * 2)]);
+    #[expect(clippy::disallowed_methods, reason = "how long a real request takes")]
     let begun = Instant::now();
     assert_eq!(tell(&wire, "w1").await, Told::Unknown);
     assert!(
