@@ -157,7 +157,7 @@ impl Stack {
         }
     }
 
-    /// Starts a process of a function.
+    /// Starts a process of a function: of the binary of this name in the folder `STORYBUS_FUNCTIONS`, if there is one.
     pub async fn function(&self, binary: &str, plan: Plan) -> Function {
         self.function_told(binary, plan, &self.environment).await
     }
@@ -169,8 +169,13 @@ impl Stack {
         plan: Plan,
         environment: &[(String, String)],
     ) -> Function {
+        let built = Path::new(binary);
+        let chosen = match (std::env::var_os("STORYBUS_FUNCTIONS"), built.file_name()) {
+            (Some(folder), Some(name)) => PathBuf::from(folder).join(name),
+            _ => built.to_owned(),
+        };
         Function::start(
-            Path::new(binary),
+            &chosen,
             environment,
             &self.address,
             plan,

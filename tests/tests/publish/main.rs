@@ -39,7 +39,7 @@ async fn trials(stack: &Stack, pool: &Pool) -> Vec<Trial> {
         println!("{}: {calls:?}", scene.name);
         for (call, name) in calls.iter().enumerate() {
             // how often a call is repeated that fails is a matter of time
-            if call > 1 && calls[call - 1] == *name && calls[call - 2] == *name {
+            if call > 1 && name == "Publish" && calls[call - 2] == "Publish" {
                 break;
             }
             for (fault_name, fault) in faults(stack.window, name) {
