@@ -15,7 +15,8 @@ pub struct Panicked;
 ///
 /// It panicked.
 pub async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
-    AssertUnwindSafe(future)
+    // on the heap, as in the runtime
+    AssertUnwindSafe(Box::pin(future))
         .catch_unwind()
         .await
         .map_err(|_| Panicked)

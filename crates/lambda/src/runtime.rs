@@ -92,7 +92,8 @@ async fn serve<H: Handler>(
     let handler = &handler;
     let service = service_fn(async |event: LambdaEvent<Box<RawValue>>| {
         let invocation = Invocation::from(&event.context);
-        handler.handle(&event.payload, &invocation).await
+        // on the heap: futures within futures become a type too deep for the compiler
+        Box::pin(handler.handle(&event.payload, &invocation)).await
     });
     Runtime::new(service).run().await
 }
