@@ -31,6 +31,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use storybus_core::domain::time::Millis;
 use storybus_core::ports::{
     ActivityLog, Archive, AuditLog, Connections, DeadLetters, Jobs, Ledger, QueueControl, Queues, Stories,
     Topic, Workspaces,
@@ -38,7 +39,7 @@ use storybus_core::ports::{
 
 pub use world::World;
 
-use crate::clock::FakeClock;
+use crate::clock::{FakeClock, START};
 use crate::memory::Memory;
 
 /// The ports that an engine implements.
@@ -128,6 +129,11 @@ pub trait Factory: Send + Sync {
     /// A fresh, empty engine that takes its time from this clock.
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine>;
 
+    /// When their clock begins: an engine on a service begins at the service's time.
+    fn begins(&self) -> Millis {
+        START
+    }
+
     /// What its engines cannot do.
     fn lacks(&self) -> &[Ability] {
         &[]
@@ -156,6 +162,10 @@ pub enum Ability {
     Turns,
     /// A queue remembers how far a job has come: SQS remembers the deliveries of 5 minutes, one by one.
     Forward,
+    /// It stores what it archived in another form some day: what does not has nothing to show when it has done so.
+    Compaction,
+    /// Its answers arrive. A call that repeats itself and finds nothing to remove takes that for its own first try's doing.
+    Answers,
 }
 
 /// One thing that a port promises.
@@ -190,7 +200,7 @@ macro_rules! behaviours_both_ways {
         /// The same behaviours, over an engine that has compacted what it stored.
         pub const COMPACTED: &[$crate::suite::Behaviour] = &[$($crate::suite::Behaviour {
             name: concat!(module_path!(), "::compacted::", stringify!($name)),
-            needs: &[$($($crate::suite::Ability::$need),+)?],
+            needs: &[$crate::suite::Ability::Compaction $($(, $crate::suite::Ability::$need)+)?],
             run: |world| {
                 world.set_compacting();
                 Box::pin($name(world))
@@ -301,7 +311,7 @@ pub async fn exercise(factory: &dyn Factory, part: &str) -> Report {
             report.skipped.push((behaviour.name, *ability));
             continue;
         }
-        let clock = FakeClock::new();
+        let clock = FakeClock::at(factory.begins());
         let mut world = World::new(factory.engine(clock.clone()).await, clock);
         let run = AssertUnwindSafe((behaviour.run)(&mut world));
         match run.catch_unwind().await {

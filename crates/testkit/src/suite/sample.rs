@@ -6,7 +6,6 @@ use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::filter::{Filter, TypePattern};
 use storybus_core::domain::job::{Job, JobState, Work};
 use storybus_core::domain::message::{About, Attributes};
-use storybus_core::domain::record::story_digest;
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::audit::AuditEntry;
 use storybus_json::Document;
@@ -124,20 +123,40 @@ pub struct Letter {
     pub body: Bytes,
     /// What travels beside them.
     pub attributes: Attributes,
-    /// What it is about.
+    /// What it is about, as its body says: [`Letter::saying`].
     pub about: About,
 }
 
 impl Letter {
-    /// The same about a story.
+    /// The same about a story; the body it had is a member of its payload.
     #[must_use]
     pub fn about(self, story_id: &str) -> Self {
-        let about = About {
-            story: Some(story_digest(story_id)),
-            story_id: Some(story_id.to_owned()),
-            sequence_number: None,
-        };
-        Self { about, ..self }
+        let before = String::from_utf8(self.body.to_vec()).unwrap();
+        let body = serde_json::json!({ "payload": { "story_id": story_id, "text": before } });
+        self.saying(body.to_string())
+    }
+
+    /// A snapshot of a story.
+    #[must_use]
+    pub fn snapshot(mut self, story_id: &str, sequence_number: u64) -> Self {
+        "story.context".clone_into(&mut self.attributes.message_type);
+        self.attributes.family = Some("story-context".to_owned());
+        let body =
+            serde_json::json!({ "payload": { "story_id": story_id, "sequence_number": sequence_number } });
+        self.saying(body.to_string())
+    }
+
+    /// The same with this body, and about what that says: an engine may read it there.
+    #[must_use]
+    pub fn saying(self, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let document = Document::parse(&body).unwrap();
+        let snapshot = self.attributes.family.as_deref() == Some("story-context");
+        let payload = document.root().get("payload");
+        let about = payload.map(|payload| About::of(payload, snapshot));
+        let about = about.unwrap_or_default();
+        drop(document);
+        Self { body, about, ..self }
     }
 
     /// The same of another type.
@@ -148,27 +167,40 @@ impl Letter {
         self
     }
 
-    /// The same with a body of so many bytes, different from any other's.
+    /// The same with a body of so many bytes, different from any other's. One about a story still says so, and may be larger.
     #[must_use]
     pub fn of_size(self, size: usize) -> Self {
+        let Some(story_id) = &self.about.story_id else {
+            let body = Bytes::from(self.noise(size));
+            return Self { body, ..self };
+        };
+        let story_id = serde_json::to_string(story_id).unwrap();
+        let number = self.about.sequence_number.as_deref().unwrap_or("0");
+        let begin = format!(r#"{{"payload":{{"story_id":{story_id},"sequence_number":{number},"text":""#);
+        let noise = self.noise(size.saturating_sub(begin.len() + 3));
+        let body = [begin.as_bytes(), noise.as_slice(), br#""}}"#].concat();
+        self.saying(body)
+    }
+
+    /// Characters of a text, no two parts of which are alike, nor any other message's.
+    fn noise(&self, size: usize) -> Vec<u8> {
         let seed = self.message_id.as_bytes()[12..]
             .iter()
             .fold(7_u32, |seed, b| seed.wrapping_mul(31).wrapping_add(u32::from(*b)));
         let mut state = seed | 1;
-        let body: Vec<u8> = (0..size)
-            .map(|_| {
-                // xorshift: so that no two bodies, and no two parts of one, are alike
-                state ^= state << 13;
-                state ^= state >> 17;
-                state ^= state << 5;
-                b' ' + u8::try_from(state % 95).unwrap()
-            })
-            .collect();
-        Self {
-            body: Bytes::from(body),
-            ..self
-        }
+        let mut next = || {
+            // xorshift
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            match b' ' + u8::try_from(state % 95).unwrap() {
+                b'"' | b'\\' => b'.',
+                other => other,
+            }
+        };
+        (0..size).map(|_| next()).collect()
     }
+
     /// Message `n` of order group `group`.
     #[must_use]
     pub fn new(n: u64, group: u64) -> Self {

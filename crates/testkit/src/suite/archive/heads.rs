@@ -41,8 +41,8 @@ pub async fn a_message_is_found_by_its_id(world: &mut World) {
 /// Whichever way a head is read, it is the same.
 pub async fn heads_are_those_of_the_archive(world: &mut World) {
     let workspace = world.workspace("w1").await;
-    let mut letter = Letter::new(1, 1).about("s");
-    letter.about.sequence_number = Some("7".to_owned());
+    let letter = Letter::new(1, 1).snapshot("s", 7);
+    assert_eq!(letter.about.sequence_number.as_deref(), Some("7"));
     send(world, &workspace, &[letter]).await;
     let head = everything(world, &workspace).await.remove(0).head;
     let archive = world.archive();

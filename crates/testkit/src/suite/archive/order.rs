@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use storybus_core::domain::archived::{Head, Selection};
 use storybus_core::domain::filter::Filter;
-use storybus_core::domain::message::About;
 
 use super::{PLENTY, archived, everything, numbers, part, send};
 use crate::suite::behaviours_both_ways;
@@ -14,6 +13,7 @@ use crate::suite::world::World;
 behaviours_both_ways![
     a_new_archive_is_empty,
     bytes_attributes_and_more_come_back_unchanged,
+    the_time_of_publication_comes_back needs Time,
     what_no_consumer_wants_is_archived,
     order_is_kept_per_correlation_id,
     times_never_go_back,
@@ -36,22 +36,20 @@ pub async fn a_new_archive_is_empty(world: &mut World) {
     assert_eq!(part.scanned, 0);
 }
 
-/// Every byte and every member comes back, the time of publication with them.
+/// Every byte and every member comes back.
 pub async fn bytes_attributes_and_more_come_back_unchanged(world: &mut World) {
     let workspace = world.workspace("w1").await;
-    let mut letter = Letter::new(1, 1).about("a \"story\" é😀");
-    letter.body = " {\"b\":1,\t\"a\": \"\\u00e9 é 😀\", \"n\": 1e0 }\n".into();
+    let mut letter = Letter::new(1, 1).snapshot("s", 1).saying(
+        " {\"b\":1,\t\"a\": \"\\u00e9 é 😀\", \"n\": 1e0,
+        \"payload\":{\"story_id\":\"a \\\"story\\\" \\u00e9😀\", \"sequence_number\" : 12345678901234567890.0 } }\n",
+    );
+    let about = &letter.about;
+    assert_eq!(about.story_id.as_deref(), Some("a \"story\" é😀"));
+    assert_eq!(about.sequence_number.as_deref(), Some("12345678901234567890"));
     letter.attributes.topic = "som.'näws'.%_".to_owned();
     letter.attributes.correlation_id = letter.attributes.correlation_id.to_uppercase();
-    letter.about.sequence_number = Some("12345678901234567890".to_owned());
-    world.clock.advance(Duration::from_millis(7));
-    let at = world.now();
-    let plain = Letter {
-        about: About::default(),
-        ..Letter::new(2, 2).of_type("a.b")
-    };
+    let plain = Letter::new(2, 2).of_type("a.b");
     send(world, &workspace, &[letter.clone(), plain.clone()]).await;
-    world.clock.advance(Duration::from_secs(1));
     let all = everything(world, &workspace).await;
     assert_eq!(all.len(), 2);
     for (message, letter) in all.iter().zip([letter, plain]) {
@@ -59,12 +57,25 @@ pub async fn bytes_attributes_and_more_come_back_unchanged(world: &mut World) {
         let head = Head {
             position: message.head.position.clone(),
             message_id: letter.message_id,
-            published_at: at,
+            published_at: message.head.published_at,
             attributes: letter.attributes,
             about: letter.about,
         };
         assert_eq!(message.head, head);
     }
+}
+
+/// The time of publication is that of the topic's answer, to the millisecond.
+pub async fn the_time_of_publication_comes_back(world: &mut World) {
+    world.clock.advance(Duration::from_millis(7));
+    let at = world.now();
+    let workspace = archived(world, &[(1, 1), (2, 2)]).await;
+    world.clock.advance(Duration::from_secs(1));
+    let all = everything(world, &workspace).await;
+    assert_eq!(
+        all.iter().map(|m| m.head.published_at).collect::<Vec<_>>(),
+        [at, at]
+    );
 }
 
 /// The archive does not ask who wants a message.

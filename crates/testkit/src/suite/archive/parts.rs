@@ -185,7 +185,7 @@ pub async fn no_limits_skip_or_repeat_anything(world: &mut World) {
     let workspace = world.workspace("w1").await;
     let letters: Vec<Letter> = (0..9)
         .map(|n| {
-            let letter = Letter::new(n, n % 3).of_size(usize::try_from(n).unwrap() * 10);
+            let letter = Letter::new(n, n % 3).of_size(usize::try_from(n).unwrap() * 10 + 1);
             if n % 4 == 1 { letter.of_type("a.b") } else { letter }
         })
         .collect();

@@ -18,7 +18,7 @@ behaviours![
     a_removal_needs_the_window_open,
     a_removal_that_was_held_up_needs_the_window_open needs Time Claims,
     a_removal_needs_its_story_unchanged,
-    a_repeated_removal_is_lost,
+    a_repeated_removal_is_lost needs Answers,
     a_removed_id_is_unknown_again,
 ];
 
