@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use storybus_aws::{CachedConnections, CachedWorkspaces};
 use storybus_core::Ports;
-use storybus_core::ports::{Archive, Connections};
+use storybus_core::ports::Connections;
 
 use crate::metrics::timed;
 use crate::ports::{Absent, InlineHasher};
@@ -152,7 +152,7 @@ pub fn publish(deployment: &Deployment) -> Ports {
 pub fn pull(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     let ports = looking(deployment, none(deployment));
-    let archive: Arc<dyn Archive> = Arc::new(aws.archive(clock.clone()));
+    let archive = Arc::new(aws.archive(clock.clone()));
     let queues = aws.queues(
         ports.connections.clone(),
         archive.clone(),
@@ -185,7 +185,7 @@ pub fn token(deployment: &Deployment) -> Ports {
 pub fn admin(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     let connections: Arc<dyn Connections> = Arc::new(aws.connections(clock.clone(), random.clone()));
-    let archive: Arc<dyn Archive> = Arc::new(aws.archive(clock.clone()));
+    let archive = Arc::new(aws.archive(clock.clone()));
     Ports {
         ledger: Arc::new(aws.ledger()),
         queues: Arc::new(aws.queues(

@@ -1,7 +1,8 @@
 //! The bus's receipt handles: SQS's, with what a rejection has to know.
 //!
 //! `base64url(["1", workspace, consumer, SQS handle, SQS message id, sequence number, message id, hidden since, enqueued at, receive count, mark])`.
-//! A consumer can forge one; that gives it nothing: it works at the queue that is named in it alone, and SQS checks its own.
+//! A consumer can forge one; that gives it nothing: it works at the queue that is named in it alone, SQS checks its own, and a rejection
+//! takes the message that is named in it only if the consumer's filter does.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -17,11 +17,11 @@ use storybus_core::domain::connection::{Connection, Consumer, Role};
 use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::{MAX_VISIBILITY, Receive};
-use storybus_core::ports::{Archive, Clock, Connections, Queues, Random, StoreError};
+use storybus_core::ports::{Clock, Connections, Queues, Random, StoreError};
 
-use crate::Aws;
 use crate::call::Failed;
 use crate::dead_letters::DynamoDeadLetters;
+use crate::{Aws, DynamoArchive};
 use handle::Handle;
 use settle::Asked;
 pub(crate) use settle::of_entry;
@@ -31,7 +31,7 @@ pub(crate) use settle::of_entry;
 pub struct SqsQueues {
     aws: Aws,
     connections: Arc<dyn Connections>,
-    archive: Arc<dyn Archive>,
+    archive: Arc<DynamoArchive>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     dead_letters: DynamoDeadLetters,
@@ -44,7 +44,7 @@ impl Aws {
     pub fn queues(
         &self,
         connections: Arc<dyn Connections>,
-        archive: Arc<dyn Archive>,
+        archive: Arc<DynamoArchive>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
     ) -> SqsQueues {

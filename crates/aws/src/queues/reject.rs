@@ -3,16 +3,18 @@
 //! A FIFO queue gives away only the first of a group, and SQS moves messages to a queue of dead letters by their receives alone. So
 //! the bus writes the dead letter itself, with the bytes of the archive, and deletes the message then: who dies between the two
 //! leaves a message that comes again, and whose next rejection finds its dead letter.
+//!
+//! Which message it is, the handle says, and a consumer can write another's id into its own. So only what its filter takes becomes
+//! a dead letter of its: nothing that it could not have got anyway. What was delivered before the filter changed cannot be
+//! rejected, then; it is acknowledged, or dies by its receives.
 
 use std::time::Duration;
 
-use storybus_core::domain::archived::{Archived, Selection, TimeRange};
+use storybus_core::domain::archived::Archived;
 use storybus_core::domain::connection::Consumer;
 use storybus_core::domain::dead_letter::Cause;
 use storybus_core::domain::delivery::{QueueKey, Settled};
 use storybus_core::ports::StoreError;
-use storybus_core::ports::archive::PartLimits;
-use storybus_protocol::id::MessageId;
 
 use super::{Handle, SqsQueues};
 use crate::dead_letters::Letter;
@@ -35,14 +37,14 @@ impl SqsQueues {
         let mut buried = Vec::new();
         for (handle, answer) in handles.iter().zip(&mut answers) {
             match answer {
-                Settled::Done => match self.archived(queue, handle.message_id).await? {
-                    Some(message) => {
+                Settled::Done => match self.archive.newest(&queue.workspace, handle.message_id).await? {
+                    Some(message) if consumer.filter.matches(&message.head.attributes) => {
                         self.dead_letters
                             .put(queue, &self.letter(handle, message, reason))
                             .await?;
                         buried.push(handle.clone());
                     }
-                    None => *answer = Settled::NotArchived,
+                    Some(_) | None => *answer = Settled::NotArchived,
                 },
                 // rejected before, and deleted since
                 Settled::Invalid
@@ -73,43 +75,6 @@ impl SqsQueues {
             enqueued_at: handle.enqueued_at,
             cause: Cause::Rejected(reason.to_owned()),
             redelivery: handle.redelivery.clone(),
-        }
-    }
-
-    /// A message as it was published last.
-    async fn archived(&self, queue: &QueueKey, id: MessageId) -> Result<Option<Archived>, StoreError> {
-        let heads = self.archive.find(&queue.workspace, id).await?;
-        let Some(head) = heads.last() else {
-            return Ok(None);
-        };
-        let at = head.published_at;
-        let range = TimeRange {
-            from: at,
-            to: at.plus(Duration::from_millis(1)),
-        };
-        let selection = Selection {
-            correlations: head.attributes.correlation_id.parse().into_iter().collect(),
-            ..Selection::default()
-        };
-        let limits = PartLimits {
-            messages: 100,
-            scanned: 1_000,
-            bytes: 1 << 22,
-        };
-        let mut after = None;
-        loop {
-            let part = self
-                .archive
-                .read(&queue.workspace, range, after.as_ref(), &selection, limits)
-                .await?;
-            let found = part
-                .messages
-                .into_iter()
-                .find(|message| message.head.position == head.position);
-            if found.is_some() || part.end || part.last.is_none() {
-                return Ok(found);
-            }
-            after = part.last;
         }
     }
 }
