@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use storybus_protocol::id::{ConnectionId, WorkspaceId};
 
+/// What [`Config::archive_settle`] is unless a deployment knows better: SQS's counts lag by up to a minute.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html>
+pub const ARCHIVE_SETTLE: Duration = Duration::from_secs(60);
+
 /// The names of a deployment. Everything that belongs to it begins with its prefix, so that its policies can name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -23,7 +27,7 @@ pub struct Config {
     pub archive_table: String,
     /// How long the archive keeps a message, and how far back a replay reaches.
     pub archive_retention: Duration,
-    /// How long after a publication it is certainly in the archive's queue.
+    /// How long after a publication it is certainly in the archive's queue, and in its counts.
     pub archive_settle: Duration,
     /// The secret with the keys that sign tokens: its name or ARN.
     pub signing_keys: String,

@@ -41,7 +41,7 @@ pub use arrived::{Arrived, REDELIVERY};
 pub use audit::DynamoAudit;
 pub use cached::{CachedConnections, CachedWorkspaces};
 pub use clients::Aws;
-pub use config::Config;
+pub use config::{ARCHIVE_SETTLE, Config};
 pub use connections::DynamoConnections;
 pub use dead_letters::{DynamoDeadLetters, Mover};
 pub use jobs::DynamoJobs;

@@ -9,7 +9,7 @@
 //! | `STORYBUS_TABLE` | the table of the bus | |
 //! | `STORYBUS_ARCHIVE_TABLE` | the table of the archive | |
 //! | `STORYBUS_ARCHIVE_DAYS` | how long the archive keeps a message, 1–3650 | |
-//! | `STORYBUS_ARCHIVE_SETTLE_SECONDS` | how long after a publication it is certainly in the archive's queue, 1–300 | 10 |
+//! | `STORYBUS_ARCHIVE_SETTLE_SECONDS` | how long after a publication it is certainly in the archive's queue, 1–300 | 60 |
 //! | `STORYBUS_SIGNING_KEYS` | name or ARN of the secret with the keys that sign tokens | |
 //! | `STORYBUS_ISSUER` | who signs the tokens: `iss` | |
 //! | `STORYBUS_AUDIENCE` | whom they are for: `aud` | the issuer |
@@ -94,7 +94,7 @@ impl Settings {
         )?;
         let settle = env.number(
             "STORYBUS_ARCHIVE_SETTLE_SECONDS",
-            Some(10),
+            Some(storybus_aws::ARCHIVE_SETTLE.as_secs()),
             "a whole number of seconds, 1 to 300",
             1,
             300,

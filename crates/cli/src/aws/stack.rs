@@ -5,13 +5,10 @@ use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudformation::error::DisplayErrorContext;
-use storybus_aws::{Aws, Config};
+use storybus_aws::{ARCHIVE_SETTLE, Aws, Config};
 
 use super::StackArgs;
 use crate::exit::Failure;
-
-/// How long after a publication it is certainly in the archive's queue; nothing here waits for it.
-const SETTLE: Duration = Duration::from_secs(10);
 
 /// A deployed bus.
 pub(super) struct Stack {
@@ -69,7 +66,7 @@ pub(super) async fn find(args: &StackArgs) -> Result<Stack, Failure> {
         table: output("Table")?,
         archive_table: output("ArchiveTable")?,
         archive_retention: Duration::from_secs(24 * 3600 * days),
-        archive_settle: SETTLE,
+        archive_settle: ARCHIVE_SETTLE,
         signing_keys: output("SigningKeys")?,
         alarm_topic: None,
     };
