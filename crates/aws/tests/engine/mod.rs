@@ -2,10 +2,11 @@
 
 mod activity;
 mod emulator;
-mod halves;
+mod filed;
 mod moved;
 mod queues;
 mod tables;
+mod wall;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,14 +16,15 @@ use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use storybus_aws::{Aws, Config};
+use storybus_core::domain::time::Millis;
 use storybus_core::ports::{Clock, Random};
-use storybus_testkit::memory::{Claims, Memory};
 use storybus_testkit::suite::{Ability, Engine, Factory, Stores};
 use storybus_testkit::{FakeClock, SeededRandom};
 
 use activity::Followed;
-use halves::Halves;
+use filed::{Filed, Filing};
 use moved::{Moved, Moving};
+use wall::Wall;
 
 /// The emulator's one account.
 const ACCOUNT: &str = "000000000000";
@@ -50,8 +52,16 @@ pub(crate) fn shared_at(endpoint: &str) -> SdkConfig {
         .build()
 }
 
-/// A fresh deployment: names that no other has, and its tables.
+/// A fresh deployment: names that no other has, its tables and queues.
 pub(crate) async fn deployment() -> Aws {
+    let aws = ledger().await;
+    tables::archive(&shared(), aws.config()).await;
+    queues::create(&shared(), aws.config()).await;
+    aws
+}
+
+/// One that has the bus's table alone.
+pub(crate) async fn ledger() -> Aws {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let config = Config {
@@ -68,8 +78,7 @@ pub(crate) async fn deployment() -> Aws {
         alarm_topic: None,
     };
     let aws = Aws::new(&shared(), config);
-    tables::create(&shared(), aws.config()).await;
-    queues::create(&shared(), aws.config()).await;
+    tables::bus(&shared(), aws.config()).await;
     aws
 }
 
@@ -88,54 +97,62 @@ pub(crate) struct AwsEngine {
     clock: FakeClock,
     random: Arc<dyn Random>,
     activity: Arc<Followed>,
-    /// Ports that the test at hand does not look at.
-    memory: Arc<Memory>,
+    filing: Arc<Filing>,
 }
 
 #[async_trait]
 impl Engine for AwsEngine {
     fn stores(&self) -> Stores {
+        let (aws, random) = (&self.aws, &self.random);
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        let random = &self.random;
-        let connections = Arc::new(self.aws.connections(clock.clone(), random.clone()));
-        let mover = self.aws.mover(connections.clone(), clock.clone());
-        let moving = Moving::new(&shared(), self.aws.config(), mover);
-        let archive = self.memory.clone();
-        let queues = self
-            .aws
-            .queues(connections.clone(), archive, clock.clone(), random.clone());
+        let connections = Arc::new(aws.connections(clock.clone(), random.clone()));
+        let mover = aws.mover(connections.clone(), clock.clone());
+        let moving = Moving::new(&shared(), aws.config(), mover);
+        let archive = Arc::new(aws.archive(Arc::new(Wall(self.clock.clone()))));
+        let queues = aws.queues(
+            connections.clone(),
+            archive.clone(),
+            clock.clone(),
+            random.clone(),
+        );
         Stores {
-            workspaces: Arc::new(self.aws.workspaces(clock.clone(), random.clone())),
+            workspaces: Arc::new(aws.workspaces(clock.clone(), random.clone())),
             connections,
-            audit: Arc::new(self.aws.audit()),
-            jobs: Arc::new(self.aws.jobs(clock.clone(), random.clone())),
+            audit: Arc::new(aws.audit()),
+            jobs: Arc::new(aws.jobs(clock.clone(), random.clone())),
             activity: self.activity.clone(),
-            ledger: Arc::new(self.aws.ledger()),
-            stories: Arc::new(self.aws.stories()),
-            topic: Arc::new(Halves {
-                topic: self.aws.topic(),
-                memory: self.memory.clone(),
-            }),
+            ledger: Arc::new(aws.ledger()),
+            stories: Arc::new(aws.stories()),
+            topic: Arc::new(aws.topic()),
             queues: Arc::new(Moved {
                 port: queues,
                 moving: moving.clone(),
+                filing: self.filing.clone(),
             }),
             queue_control: Arc::new(Moved {
-                port: self.aws.queue_control(clock.clone()),
+                port: aws.queue_control(clock.clone()),
                 moving: moving.clone(),
+                filing: self.filing.clone(),
             }),
             dead_letters: Arc::new(Moved {
-                port: self.aws.dead_letters(clock),
+                port: aws.dead_letters(clock),
                 moving,
+                filing: self.filing.clone(),
             }),
-            ..Stores::of(&self.memory)
+            archive: Arc::new(Filed {
+                archive,
+                filing: self.filing.clone(),
+            }),
         }
     }
 
-    async fn reopen(&mut self) {}
+    async fn reopen(&mut self) {
+        unreachable!("there is nothing that could be closed")
+    }
 
     async fn settle(&self) {
         self.activity.settle().await;
+        self.filing.all().await;
     }
 }
 
@@ -145,16 +162,21 @@ pub(crate) struct AwsFactory;
 #[async_trait]
 impl Factory for AwsFactory {
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
-        let memory = Arc::new(Memory::with_claims(Arc::new(clock.clone()), Claims::Trusted));
         let aws = deployment().await;
         let activity = Followed::new(aws.activity(Arc::new(clock.clone())));
+        let filing = Filing::new(&shared(), aws.config(), aws.archiver());
         Box::new(AwsEngine {
             activity: Arc::new(activity),
+            filing: Arc::new(filing),
             aws,
             clock,
             random: random(),
-            memory,
         })
+    }
+
+    fn begins(&self) -> Millis {
+        // a whole second: DynamoDB keeps no other times of expiry, and the bus rounds them up
+        Millis(wall::now().0 / 1000 * 1000)
     }
 
     fn lacks(&self) -> &[Ability] {
@@ -168,6 +190,7 @@ impl Factory for AwsFactory {
             Ability::Purges,
             Ability::Turns,
             Ability::Forward,
+            Ability::Compaction,
         ]
     }
 }

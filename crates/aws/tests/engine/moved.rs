@@ -20,6 +20,8 @@ use storybus_core::ports::queues::Receive;
 use storybus_core::ports::{DeadLetters, QueueControl, Queues, StoreError};
 use storybus_protocol::id::{JobId, MessageId, WorkspaceId};
 
+use super::filed::Filing;
+
 /// The way from the queue of dead letters into the table.
 pub(crate) struct Moving {
     sqs: Client,
@@ -69,6 +71,7 @@ impl Moving {
 pub(crate) struct Moved<P> {
     pub(crate) port: P,
     pub(crate) moving: Arc<Moving>,
+    pub(crate) filing: Arc<Filing>,
 }
 
 impl<P> Moved<P> {
@@ -103,6 +106,7 @@ impl Queues for Moved<SqsQueues> {
         handles: &[String],
         reason: &str,
     ) -> Result<Vec<Settled>, StoreError> {
+        self.filing.all().await;
         self.port.reject(queue, handles, reason).await
     }
 

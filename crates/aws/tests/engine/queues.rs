@@ -20,6 +20,7 @@ pub(crate) async fn create(shared: &SdkConfig, config: &Config) {
             .attributes(Name::FifoQueue, "true")
             .attributes(Name::DeduplicationScope, "messageGroup")
             .attributes(Name::FifoThroughputLimit, "perMessageGroupId")
+            .attributes(Name::VisibilityTimeout, "180")
             .send()
             .await
             .unwrap();

@@ -11,10 +11,15 @@ use storybus_aws::Config;
 /// Index, its partition key, its sort key.
 type Index = (&'static str, &'static str, &'static str);
 
-/// Makes both.
-pub(crate) async fn create(shared: &SdkConfig, config: &Config) {
+/// Makes the bus's.
+pub(crate) async fn bus(shared: &SdkConfig, config: &Config) {
     let client = Client::new(shared);
     table(&client, &config.table, &[("by_list", "list_pk", "list_sk")]).await;
+}
+
+/// Makes the archive's.
+pub(crate) async fn archive(shared: &SdkConfig, config: &Config) {
+    let client = Client::new(shared);
     let of_archive = [
         ("by_message", "m", "sk"),
         ("by_story", "s", "sk"),

@@ -9,11 +9,12 @@ mod gate;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use storybus_aws::Aws;
-use storybus_aws::registry::MAX_CONSUMERS;
+use storybus_aws::registry::{MAX_CONSUMERS, MAX_WORKSPACES};
 use storybus_core::domain::connection::{Connection, Role, Workspace};
 use storybus_core::domain::filter::Filter;
 use storybus_core::ports::workspaces::RegistryError;
@@ -286,6 +287,34 @@ async fn a_workspace_has_99_consumers() {
         .create(&consumer(MAX_CONSUMERS), &audit)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_deployment_has_1000_workspaces() {
+    let world = World::new().await;
+    world.make_workspace(&world.aws, "1").await.unwrap();
+    // as if there were all but one of them
+    let update = aws_sdk_dynamodb::Client::new(&engine::shared())
+        .update_item()
+        .table_name(&world.aws.config().table)
+        .key("pk", AttributeValue::S("WORKSPACES#".to_owned()))
+        .key("sk", AttributeValue::S("-".to_owned()))
+        .update_expression("SET #count = :most")
+        .condition_expression("#count = :one")
+        .expression_attribute_names("#count", "count")
+        .expression_attribute_values(":one", AttributeValue::N("1".to_owned()))
+        .expression_attribute_values(":most", AttributeValue::N((MAX_WORKSPACES - 1).to_string()));
+    update.send().await.unwrap();
+    world.make_workspace(&world.aws, "2").await.unwrap();
+    for _ in 0..2 {
+        let answer = world.make_workspace(&world.aws, "3").await;
+        assert!(matches!(answer, Err(RegistryError::WorkspaceLimit)), "{answer:?}");
+        world.workspace_agrees("3", "above the limit").await;
+    }
+    world.remove_workspace(&world.aws, "1").await.unwrap();
+    world.make_workspace(&world.aws, "3").await.unwrap();
+    let answer = world.make_workspace(&world.aws, "4").await;
+    assert!(matches!(answer, Err(RegistryError::WorkspaceLimit)), "{answer:?}");
 }
 
 #[tokio::test]

@@ -107,3 +107,69 @@ async fn whatever_is_lost_of_a_rotation_every_key_that_signs_is_known() {
         }
     }
 }
+
+/// Only the key that signs is left, of tokens and of the table; whoever has another cannot use it.
+#[tokio::test]
+async fn old_keys_are_dropped_at_once() {
+    let wire = with_secret().await;
+    let keys = wire.aws.secret_keys();
+    assert!(matches!(keys.drop_old().await, Err(StoreError::Internal { .. })));
+    keys.make_first(NOW).await.unwrap();
+    assert_eq!(keys.drop_old().await.unwrap(), 0);
+    for _ in 0..2 {
+        keys.rotate(NOW).await.unwrap();
+    }
+    let last = keys.rotate(NOW).await.unwrap();
+    assert_eq!(kids(&wire).await.1.len(), 4);
+    assert_eq!(keys.drop_old().await.unwrap(), 3);
+    let alone = (vec![(last.clone(), true)], vec![last.clone()]);
+    assert_eq!(kids(&wire).await, alone);
+    assert_eq!(keys.drop_old().await.unwrap(), 0);
+    // what a rotation that was interrupted has left goes, too
+    wire.proxy.seen();
+    wire.proxy.plan([
+        Fault::None,
+        Fault::None,
+        Fault::None,
+        Fault::Answered(400, "AccessDeniedException"),
+    ]);
+    keys.rotate(NOW).await.unwrap_err();
+    assert_eq!(kids(&wire).await.1.len(), 2);
+    assert_eq!(keys.drop_old().await.unwrap(), 1);
+    assert_eq!(kids(&wire).await, alone);
+    // and it goes on as before
+    let next = keys.rotate(NOW).await.unwrap();
+    assert_eq!(kids(&wire).await.1, [next, last]);
+}
+
+#[tokio::test]
+async fn whatever_is_lost_of_dropping_keys_the_one_that_signs_stays() {
+    let wire = with_secret().await;
+    let keys = wire.aws.secret_keys();
+    keys.make_first(NOW).await.unwrap();
+    let requests = ["GetSecretValue", "GetItem", "PutItem", "PutSecretValue"];
+    for at in 0..requests.len() {
+        for fault in [Fault::AnswerLost, Fault::Answered(400, "AccessDeniedException")] {
+            let signs = keys.rotate(NOW).await.unwrap();
+            wire.proxy.seen();
+            wire.proxy
+                .plan(std::iter::repeat_n(Fault::None, at).chain([fault]));
+            let dropped = keys.drop_old().await;
+            let seen = wire.proxy.seen();
+            assert_eq!(
+                dropped.is_ok(),
+                fault == Fault::AnswerLost,
+                "{fault:?} at {at}: {dropped:?}"
+            );
+            assert_eq!(seen[at], requests[at], "{seen:?}");
+            wire.proxy.plan([]);
+            let secret = keys.load().await.unwrap();
+            assert_eq!(
+                (secret[0].kid.as_str(), secret[0].private.is_some()),
+                (signs.as_str(), true)
+            );
+            keys.drop_old().await.unwrap();
+            assert_eq!(kids(&wire).await, (vec![(signs.clone(), true)], vec![signs]));
+        }
+    }
+}

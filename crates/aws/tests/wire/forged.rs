@@ -1,0 +1,63 @@
+//! Receipt handles that a consumer has changed.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use storybus_core::domain::delivery::{QueueKey, Settled};
+use storybus_core::domain::filter::Filter;
+use storybus_core::ports::queues::Receive;
+use storybus_testkit::FakeClock;
+use storybus_testkit::suite::sample::{self, Letter};
+use storybus_testkit::suite::{Factory as _, World};
+
+use crate::engine::AwsFactory;
+
+/// A handle that names another message.
+fn forged(handle: &str, n: u64) -> String {
+    let json = URL_SAFE_NO_PAD.decode(handle).unwrap();
+    let mut wire: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+    let before = wire[6].take();
+    assert!(
+        before
+            .as_str()
+            .unwrap()
+            .parse::<storybus_protocol::id::MessageId>()
+            .is_ok()
+    );
+    wire[6] = sample::message_id(n).to_string().into();
+    URL_SAFE_NO_PAD.encode(serde_json::to_string(&wire).unwrap())
+}
+
+/// Nobody sees, among its dead letters, what its filter does not take.
+#[tokio::test]
+async fn a_forged_handle_brings_no_message_past_the_filter() {
+    let clock = FakeClock::at(AwsFactory.begins());
+    let world = World::new(AwsFactory.engine(clock.clone()).await, clock);
+    let workspace = world.workspace("w1").await;
+    let filter = Filter {
+        message_types: vec!["a.b".parse().unwrap()],
+        ..Filter::default()
+    };
+    let queue: QueueKey = world.consumer("c1", &workspace, filter).await;
+    let others = [Letter::new(1, 1), Letter::new(2, 1).of_type("a.b")];
+    for letter in &others {
+        world.send(&workspace, letter).await;
+    }
+    let receive = Receive {
+        max: 1,
+        wait: Duration::ZERO,
+        visibility: Duration::from_secs(60),
+        max_receives: 5,
+        attempt: None,
+    };
+    let received = world.receive_as(&queue, &receive).await;
+    let handle = &received[0].receipt_handle;
+    let reject = async |handle: String| world.queues().reject(&queue, &[handle], "no").await.unwrap();
+    assert_eq!(reject(forged(handle, 1)).await, [Settled::NotArchived]);
+    assert_eq!(reject(forged(handle, 9)).await, [Settled::NotArchived]);
+    assert!(world.dead_letters(&queue).await.is_empty());
+    assert_eq!(reject(handle.clone()).await, [Settled::Done]);
+    let dead = world.dead_letters(&queue).await;
+    assert_eq!((dead.len(), dead[0].message_id), (1, sample::message_id(2)));
+}
