@@ -170,7 +170,10 @@ impl Stack {
         environment: &[(String, String)],
     ) -> Function {
         let built = Path::new(binary);
-        let chosen = match (std::env::var_os("STORYBUS_FUNCTIONS"), built.file_name()) {
+        let chosen = match (
+            std::env::var_os("STORYBUS_FUNCTIONS").filter(|f| !f.is_empty()),
+            built.file_name(),
+        ) {
             (Some(folder), Some(name)) => PathBuf::from(folder).join(name),
             _ => built.to_owned(),
         };
