@@ -4,9 +4,12 @@
 #   STORYBUS_PROFILE       a profile of Cargo.toml
 #   STORYBUS_CARGO         `plain`: for this very machine, with its own linker, as the local stack wants it.
 #                          Otherwise cargo-lambda builds for Lambda's machines, on any of ours.
+#   STORYBUS_SELECTION     with `plain`, what cargo is asked to build instead of the functions alone. `--workspace --bins --test NAME`
+#                          has the features of `cargo test --workspace`, so that after it nothing is built twice.
 
 STORYBUS_ARCHITECTURE ?= arm64
 STORYBUS_PROFILE ?= lambda
+STORYBUS_SELECTION ?= $(PACKAGES)
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 PACKAGES = $(patsubst functions/%/Cargo.toml,-p storybus-fn-%,$(wildcard functions/*/Cargo.toml))
 
@@ -23,7 +26,7 @@ build-SetupFunction: NAME = setup
 
 ifeq ($(STORYBUS_CARGO),plain)
 build-%Function:
-	cargo build --locked --profile $(STORYBUS_PROFILE) $(PACKAGES)
+	cargo build --locked --profile $(STORYBUS_PROFILE) $(STORYBUS_SELECTION)
 	strip -o "$(ARTIFACTS_DIR)/bootstrap" "$(TARGET_DIR)/$(patsubst dev,debug,$(STORYBUS_PROFILE))/$(NAME)"
 else
 build-%Function:

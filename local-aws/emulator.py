@@ -333,19 +333,23 @@ RECORD = os.environ.get("STORYBUS_RECORD")
 evaluate_any = original(iam_evaluator, "evaluate")
 _recorded = set()
 
+# A batch needs the permission of its single action; there is none of its own.
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
+BATCHES = {f"sqs:{action}Batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")}
+
 
 def evaluate(context, policies, *limits):
+    context.action = BATCHES.get(context.action, context.action)
     result = evaluate_any(context, policies, *limits)
     entry = json.dumps([context.principal_arn, context.action, context.resource_arn, result.decision])
-    if entry not in _recorded:
+    if RECORD and entry not in _recorded:
         _recorded.add(entry)
         with open(RECORD, "a") as file:
             file.write(entry + "\n")
     return result
 
 
-if RECORD:
-    iam_evaluator.evaluate = evaluate
+iam_evaluator.evaluate = evaluate
 
 
 if __name__ == "__main__":

@@ -326,7 +326,8 @@ impl SecretKeys {
             .read(|| async {
                 let request = client.get_secret_value().secret_id(&self.aws.config.signing_keys);
                 match request.send().await.map_err(Failed::from) {
-                    Ok(found) => Ok(found.secret_string),
+                    // an empty one is what the local stack has instead of none
+                    Ok(found) => Ok(found.secret_string.filter(|text| !text.is_empty())),
                     // there is no secret, or it has no value yet: which, shows when it is written
                     Err(failed) if failed.is_absent() => Ok(None),
                     Err(failed) => Err(failed),
