@@ -3,10 +3,8 @@
 
 #[path = "../engine/mod.rs"]
 mod engine;
-mod explore;
 mod faults;
 mod forged;
-mod lossy;
 #[path = "../proxy/mod.rs"]
 mod proxy;
 mod rates;
@@ -32,11 +30,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) async fn new() -> Self {
-        Self::of(engine::deployment().await).await
-    }
-
-    /// A proxy in front of this deployment.
-    pub(crate) async fn of(direct: Aws) -> Self {
+        let direct = engine::deployment().await;
         let proxy = Proxy::start(engine::address()).await;
         let aws = Aws::new(&engine::shared_at(proxy.address()), direct.config().clone());
         Self { aws, direct, proxy }

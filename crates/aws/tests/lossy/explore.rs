@@ -6,7 +6,7 @@ use std::time::Duration;
 use storybus_testkit::explore::{Explored, Limits, Message, Prologue, sequence_over, wander_over};
 use storybus_testkit::faulty::Call;
 
-use crate::lossy::Lossy;
+use crate::Lossy;
 use crate::proxy::Fault;
 
 fn prologue(attempts: &[(Message, Option<Call>)], age: u64) -> Prologue {

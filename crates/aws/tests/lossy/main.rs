@@ -1,21 +1,34 @@
-//! The ledger's promises, kept by calls whose answers are lost on the wire.
+//! The ledger's promises and those of publishing, kept by calls whose requests and answers are lost on the wire.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[path = "../engine/mod.rs"]
+mod engine;
+mod explore;
+#[expect(dead_code, reason = "each test takes what it needs")]
+#[path = "../proxy/mod.rs"]
+mod proxy;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use storybus_aws::Aws;
 use storybus_testkit::FakeClock;
 use storybus_testkit::memory::{Claims, Memory};
 use storybus_testkit::suite::{Ability, Engine, Factory, Report, Stores, exercise};
 
-use crate::proxy::Fault;
-use crate::{Wire, engine};
+use proxy::{Fault, Proxy};
+
+/// The engine's factory is the suites'; here only its deployments are used.
+const _: &dyn Factory = &engine::AwsFactory;
 
 /// More requests than any behaviour or schedule makes.
 const REQUESTS: usize = 20_000;
 
 /// A ledger on DynamoDB; everything else is in memory.
 pub(crate) struct Half {
-    wire: Wire,
+    aws: Aws,
+    /// It ends with this.
+    _proxy: Proxy,
     memory: Arc<Memory>,
 }
 
@@ -23,7 +36,7 @@ pub(crate) struct Half {
 impl Engine for Half {
     fn stores(&self) -> Stores {
         Stores {
-            ledger: Arc::new(self.wire.aws.ledger()),
+            ledger: Arc::new(self.aws.ledger()),
             ..Stores::of(&self.memory)
         }
     }
@@ -39,12 +52,17 @@ pub(crate) struct Lossy(pub(crate) &'static [Fault]);
 #[async_trait]
 impl Factory for Lossy {
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
-        let wire = Wire::of(engine::ledger().await).await;
+        let direct = engine::ledger().await;
+        let proxy = Proxy::start(engine::address()).await;
+        let aws = Aws::new(&engine::shared_at(proxy.address()), direct.config().clone());
         let faults = self.0.iter().copied();
-        wire.proxy
-            .plan(faults.cycle().take(REQUESTS * self.0.len().min(1)));
+        proxy.plan(faults.cycle().take(REQUESTS * self.0.len().min(1)));
         let memory = Arc::new(Memory::with_claims(Arc::new(clock), Claims::Trusted));
-        Box::new(Half { wire, memory })
+        Box::new(Half {
+            aws,
+            _proxy: proxy,
+            memory,
+        })
     }
 
     fn lacks(&self) -> &[Ability] {
