@@ -153,16 +153,10 @@ pub fn pull(deployment: &Deployment) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
     let ports = looking(deployment, none(deployment));
     let archive = Arc::new(aws.archive(clock.clone()));
-    let queues = aws.queues(
-        ports.connections.clone(),
-        archive.clone(),
-        clock.clone(),
-        random.clone(),
-    );
+    let queues = aws.queues(ports.connections.clone(), archive, clock.clone(), random.clone());
     Ports {
         queues: Arc::new(queues),
         dead_letters: Arc::new(aws.dead_letters(clock.clone())),
-        archive,
         ..ports
     }
 }
