@@ -11,6 +11,12 @@ STORYBUS_ARCHITECTURE ?= arm64
 STORYBUS_PROFILE ?= lambda
 STORYBUS_SELECTION ?= $(PACKAGES)
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+
+# A new instance does not spend its first milliseconds on a second source of entropy: docs/adr/0009-functions-without-jitter-entropy.md.
+ifeq ($(STORYBUS_PROFILE),lambda)
+export AWS_LC_SYS_NO_JITTER_ENTROPY = 1
+endif
+
 PACKAGES = $(patsubst functions/%/Cargo.toml,-p storybus-fn-%,$(wildcard functions/*/Cargo.toml))
 
 build-PublishFunction: NAME = publish

@@ -174,6 +174,17 @@ impl<'a> Document<'a> {
         self.nodes[node].str(self.text, &self.unescaped)
     }
 
+    /// Whether the string at `node` is this one: its length tells most apart without a look at the text.
+    #[inline]
+    pub(crate) fn is_str(&self, node: usize, wanted: &str) -> bool {
+        let (bytes, start, end) = match self.nodes[node] {
+            Node::Text { start, end } => (self.text.as_bytes(), start, end),
+            Node::Unescaped { start, end } => (self.unescaped.as_bytes(), start, end),
+            _ => return false,
+        };
+        (end - start) as usize == wanted.len() && bytes[start as usize..end as usize] == *wanted.as_bytes()
+    }
+
     /// The pointer to the member whose name is at `target`.
     fn pointer_to(&self, target: usize) -> Pointer {
         let mut pointer = String::new();

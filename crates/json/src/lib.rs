@@ -37,4 +37,4 @@ mod value;
 pub use document::{Document, Pointer};
 pub use lexer::SyntaxError;
 pub use number::Number;
-pub use value::{Array, Kind, Object, Value};
+pub use value::{Array, Kind, Members, Object, Tag, Value};

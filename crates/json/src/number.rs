@@ -76,6 +76,9 @@ impl<'d> Number<'d> {
 
     /// Whether the value is a whole number (`1.0` and `1e2` are).
     pub fn is_integer(self) -> bool {
+        if self.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return true;
+        }
         let decimal = Decimal::of(self.text);
         decimal.digits() == 0 || decimal.unit() >= Exponent::Small(0)
     }

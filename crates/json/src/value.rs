@@ -36,12 +36,31 @@ pub enum Kind<'d> {
     Object(Object<'d>),
 }
 
+/// What a value is, without a look at what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
 impl<'d> Value<'d> {
+    #[inline]
     pub(crate) fn new(doc: &'d Document<'d>, node: usize) -> Self {
         Self { doc, node }
     }
 
     /// What it is.
+    #[inline]
     pub fn kind(self) -> Kind<'d> {
         let Document {
             text,
@@ -62,7 +81,27 @@ impl<'d> Value<'d> {
         }
     }
 
+    /// What it is, without a look at what is in it.
+    #[inline]
+    pub fn tag(self) -> Tag {
+        match self.doc.nodes[self.node] {
+            Node::Null => Tag::Null,
+            Node::Bool(_) => Tag::Bool,
+            Node::Plain { .. } | Node::Number { .. } => Tag::Number,
+            Node::Text { .. } | Node::Unescaped { .. } => Tag::String,
+            Node::Array { .. } => Tag::Array,
+            Node::Object { .. } => Tag::Object,
+        }
+    }
+
+    /// Whether it is this string.
+    #[inline]
+    pub fn is_str(self, wanted: &str) -> bool {
+        self.doc.is_str(self.node, wanted)
+    }
+
     /// Whether it is `null`.
+    #[inline]
     pub fn is_null(self) -> bool {
         matches!(self.kind(), Kind::Null)
     }
@@ -76,27 +115,25 @@ impl<'d> Value<'d> {
     }
 
     /// The unescaped string, if it is one.
+    #[inline]
     pub fn as_str(self) -> Option<&'d str> {
         self.doc.str(self.node)
     }
 
     /// The object, if it is one.
+    #[inline]
     pub fn as_object(self) -> Option<Object<'d>> {
-        match self.kind() {
-            Kind::Object(object) => Some(object),
-            _ => None,
-        }
+        (self.tag() == Tag::Object).then_some(Object { value: self })
     }
 
     /// The array, if it is one.
+    #[inline]
     pub fn as_array(self) -> Option<Array<'d>> {
-        match self.kind() {
-            Kind::Array(array) => Some(array),
-            _ => None,
-        }
+        (self.tag() == Tag::Array).then_some(Array { value: self })
     }
 
     /// The number, if it is one.
+    #[inline]
     pub fn as_number(self) -> Option<Number<'d>> {
         match self.kind() {
             Kind::Number(number) => Some(number),
@@ -186,6 +223,7 @@ impl<'d> Array<'d> {
     }
 
     /// The elements in order.
+    #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = Value<'d>> {
         let doc = self.value.doc;
         let mut node = self.value.node + 1;
@@ -220,7 +258,7 @@ impl<'d> Object<'d> {
         let order = self.order();
         let name_at = |node: u32| doc.str(node as usize).unwrap_or_default();
         let found = if order.len() <= FEW_MEMBERS {
-            order.iter().find(|&&node| name_at(node) == name)
+            order.iter().find(|&&node| doc.is_str(node as usize, name))
         } else {
             let first = order.partition_point(|&node| name_at(node) < name);
             order.get(first).filter(|&&node| name_at(node) == name)
@@ -229,14 +267,13 @@ impl<'d> Object<'d> {
     }
 
     /// The members in the text's order, names unescaped.
-    pub fn iter(self) -> impl ExactSizeIterator<Item = (&'d str, Value<'d>)> {
-        let doc = self.value.doc;
-        let mut node = self.value.node + 1;
-        (0..self.len()).map(move |_| {
-            let member = (doc.str(node).unwrap_or_default(), Value::new(doc, node + 1));
-            node = doc.after(node + 1);
-            member
-        })
+    #[inline]
+    pub fn iter(self) -> Members<'d> {
+        Members {
+            doc: self.value.doc,
+            node: self.value.node + 1,
+            left: self.len(),
+        }
     }
 
     /// Where the names stand on the tape, in the order of the names.
@@ -249,3 +286,41 @@ impl<'d> Object<'d> {
         }
     }
 }
+
+/// The members of an object, in the text's order.
+#[derive(Debug, Clone)]
+pub struct Members<'d> {
+    doc: &'d Document<'d>,
+    node: usize,
+    left: usize,
+}
+
+impl<'d> Iterator for Members<'d> {
+    type Item = (&'d str, Value<'d>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let Document {
+            text,
+            unescaped,
+            nodes,
+            ..
+        } = self.doc;
+        let [name, value, ..] = nodes.get(self.node..)? else {
+            return None;
+        };
+        let member = Value::new(self.doc, self.node + 1);
+        self.node = match *value {
+            Node::Array { next, .. } | Node::Object { next, .. } => next as usize,
+            _ => self.node + 2,
+        };
+        Some((name.str(text, unescaped).unwrap_or_default(), member))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}

@@ -23,15 +23,34 @@ impl<'a> Instant<'a> {
     /// `-00:00` is an offset of zero; hour 24 is none; the fraction has one digit or more.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let bytes = text.as_bytes();
-        let (head, rest) = bytes.split_at_checked("0000-00-00T00:00:00".len())?;
-        for (at, wanted) in [(4, b"-"), (7, b"-"), (10, b"Tt"), (13, b":"), (16, b":")] as [(usize, &[u8]); 5]
-        {
-            if !wanted.contains(head.get(at)?) {
-                return None;
-            }
-        }
-        let (year, month, day) = (digits(head, 0, 4)?, digits(head, 5, 2)?, digits(head, 8, 2)?);
-        let (hour, minute, second) = (digits(head, 11, 2)?, digits(head, 14, 2)?, digits(head, 17, 2)?);
+        let (head, rest) = bytes.split_first_chunk::<{ "0000-00-00T00:00:00".len() }>()?;
+        let [
+            y1,
+            y2,
+            y3,
+            y4,
+            b'-',
+            m1,
+            m2,
+            b'-',
+            d1,
+            d2,
+            b'T' | b't',
+            h1,
+            h2,
+            b':',
+            i1,
+            i2,
+            b':',
+            s1,
+            s2,
+        ] = *head
+        else {
+            return None;
+        };
+        let year = pair(y1, y2)? * 100 + pair(y3, y4)?;
+        let (month, day) = (pair(m1, m2)?, pair(d1, d2)?);
+        let (hour, minute, second) = (pair(h1, h2)?, pair(i1, i2)?, pair(s1, s2)?);
         if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
             return None;
         }
@@ -93,16 +112,11 @@ impl PartialEq for Instant<'_> {
 
 impl Eq for Instant<'_> {}
 
-/// `count` decimal digits from `start`.
-fn digits(bytes: &[u8], start: usize, count: usize) -> Option<i64> {
-    let mut value = 0;
-    for byte in bytes.get(start..start + count)? {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        value = value * 10 + i64::from(byte - b'0');
-    }
-    Some(value)
+/// Two decimal digits.
+#[inline]
+fn pair(tens: u8, ones: u8) -> Option<i64> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    (tens < 10 && ones < 10).then(|| i64::from(tens) * 10 + i64::from(ones))
 }
 
 /// The digits after a point, if there is one, and what follows.
@@ -122,8 +136,8 @@ fn split_fraction(text: &str) -> Option<(&str, &str)> {
 fn offset_minutes(zone: &[u8]) -> Option<i64> {
     match zone {
         [b'Z' | b'z'] => Some(0),
-        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
-            let (hours, minutes) = (digits(zone, 1, 2)?, digits(zone, 4, 2)?);
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let (hours, minutes) = (pair(*h1, *h2)?, pair(*m1, *m2)?);
             if hours > 23 || minutes > 59 {
                 return None;
             }

@@ -3,14 +3,16 @@
 //! Only what SOM's schemas use is supported, and everything else is an error: a keyword that is read over would be a
 //! rule of the standard that the bus does not keep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regress::Regex;
-use storybus_json::{Kind, Object, Value};
+use storybus_json::{Array, Kind, Object, Value};
 
 use super::error::{Defect, SchemaError};
 use super::keyword::SchemaName;
-use super::node::{Check, Format, Graph, Literal, Members, Named, Node, NodeId, Pattern, Type, by_name};
+use super::members::Members;
+use super::names::Names;
+use super::node::{Check, Format, Graph, Literal, Node, NodeId, Type};
+use super::pattern::Pattern;
 use super::place::Place;
 
 type Result<T, E = SchemaError> = std::result::Result<T, E>;
@@ -75,9 +77,7 @@ enum Rank {
 
 impl<'s> Compiler<'s> {
     fn add(&mut self, checks: Vec<Check<'s>>) -> NodeId {
-        self.nodes.push(Node {
-            checks: checks.into(),
-        });
+        self.nodes.push(Node::new(checks));
         NodeId(self.nodes.len() - 1)
     }
 
@@ -91,7 +91,11 @@ impl<'s> Compiler<'s> {
                     self.keyword(&mut parts, keyword, value, at.member(keyword))?;
                 }
                 let checks = parts.checks(at)?;
-                Ok(self.add(checks))
+                match &checks[..] {
+                    // nothing but a reference
+                    [Check::AllOf(schemas)] if schemas.len() == 1 => Ok(schemas[0]),
+                    _ => Ok(self.add(checks)),
+                }
             }
             _ => Err(defect(at, Defect::NotASchema)),
         }
@@ -110,10 +114,7 @@ impl<'s> Compiler<'s> {
 
             "type" => (Rank::Type, Check::Type(type_named(string(value, at)?, at)?)),
             "const" => (Rank::Value, Check::Const(Literal::new(value))),
-            "enum" => (
-                Rank::Value,
-                Check::Enum(array(value, at)?.iter().map(Literal::new).collect()),
-            ),
+            "enum" => (Rank::Value, enumerated(array(value, at)?)),
             "format" => match string(value, at)? {
                 "uuid" => (Rank::Value, Check::Format(Format::Uuid)),
                 "date-time" => (Rank::Value, Check::Format(Format::DateTime)),
@@ -228,40 +229,24 @@ impl<'s> Parts<'s> {
         if self.closed
             || !(self.required.is_empty() && self.properties.is_empty() && self.patterns.is_empty())
         {
-            let mut named: BTreeMap<&str, Named<'_>> = BTreeMap::new();
-            for (name, id) in self.properties {
-                named.insert(
-                    name,
-                    Named {
-                        name,
-                        schema: Some(id),
-                        required: 0,
-                    },
-                );
-            }
-            for (index, name) in self.required.iter().copied().enumerate() {
-                named
-                    .entry(name)
-                    .or_insert(Named {
-                        name,
-                        schema: None,
-                        required: 0,
-                    })
-                    .required |= 1 << index;
-            }
-            let mut named: Vec<_> = named.into_values().collect();
-            named.sort_by(|a, b| by_name(a.name, b.name));
-            let members = Members {
-                named: named.into(),
-                required: self.required.into(),
-                patterns: self.patterns.into(),
-                closed: self.closed,
-            };
-            self.checks.push((Rank::Parts, Check::Members(members)));
+            let members = Members::new(&self.properties, self.required, self.patterns, self.closed);
+            self.checks.push((Rank::Parts, Check::Members(Box::new(members))));
         }
         // Stable: within a rank the file's order stays.
         self.checks.sort_by_key(|(rank, _)| *rank);
         Ok(self.checks.into_iter().map(|(_, check)| check).collect())
+    }
+}
+
+fn enumerated<'s>(allowed: Array<'s>) -> Check<'s> {
+    let texts: Option<Vec<&str>> = allowed.iter().map(Value::as_str).collect();
+    match texts {
+        Some(mut texts) => {
+            let mut seen = BTreeSet::new();
+            texts.retain(|text| seen.insert(*text));
+            Check::EnumOfText(Names::new(texts.into_iter()))
+        }
+        None => Check::Enum(allowed.iter().map(Literal::new).collect()),
     }
 }
 
@@ -316,10 +301,6 @@ fn type_named(name: &str, at: Place<'_>) -> Result<Type> {
     })
 }
 
-/// `u`: the text is characters, not UTF-16 code units.
 fn pattern<'s>(text: &'s str, at: Place<'_>) -> Result<Pattern<'s>> {
-    match Regex::with_flags(text, "u") {
-        Ok(regex) => Ok(Pattern { text, regex }),
-        Err(error) => Err(defect(at, Defect::Pattern(error.to_string()))),
-    }
+    Pattern::compile(text).map_err(|reason| defect(at, Defect::Pattern(reason)))
 }

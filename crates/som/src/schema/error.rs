@@ -24,7 +24,7 @@ pub(crate) enum Defect {
     /// A `$ref` that leads back to itself: validation would recurse as deep as a message nests.
     RecursiveReference,
     /// Not a regular expression of ECMA-262.
-    Pattern(String),
+    Pattern(&'static str),
 }
 
 impl fmt::Display for SchemaError {

@@ -8,7 +8,8 @@ use storybus_json::{Array, Kind, Object, Value};
 use storybus_protocol::{Source, Violation};
 
 use super::keyword::{Keyword, SchemaName};
-use super::node::{Check, Format, Graph, Members, NodeId, Type};
+use super::members::Members;
+use super::node::{Check, Format, Graph, NodeId, Type};
 use super::place::Place;
 use super::text;
 use crate::rfc3339::Instant;
@@ -83,7 +84,7 @@ impl Graph<'_> {
             graph: self,
             findings: Some(findings),
         };
-        evaluation.node(self.root, value, Place::start(pointer));
+        evaluation.node(self.root, value, &Place::start(pointer));
     }
 }
 
@@ -95,13 +96,17 @@ struct Evaluation<'g, 'f> {
 
 impl<'g> Evaluation<'g, '_> {
     /// Whether all checks hold. A quiet evaluation ends at the first that does not.
-    fn node(&mut self, id: NodeId, value: Value<'_>, at: Place<'_>) -> bool {
+    #[inline]
+    fn node(&mut self, id: NodeId, value: Value<'_>, at: &Place<'_>) -> bool {
         let graph = self.graph;
-        let Some(node) = graph.nodes.get(id.0) else {
-            return true;
-        };
+        let open = graph.nodes.get(id.0).map_or(&[][..], |node| node.open(value));
+        open.is_empty() || self.checks(open, value, at)
+    }
+
+    #[inline(never)]
+    fn checks(&mut self, checks: &'g [Check<'g>], value: Value<'_>, at: &Place<'_>) -> bool {
         let mut valid = true;
-        for check in &node.checks {
+        for check in checks {
             if !self.check(check, value, at) {
                 valid = false;
                 if self.findings.is_none() {
@@ -112,11 +117,12 @@ impl<'g> Evaluation<'g, '_> {
         valid
     }
 
-    fn check(&mut self, check: &'g Check<'g>, value: Value<'_>, at: Place<'_>) -> bool {
+    fn check(&mut self, check: &'g Check<'g>, value: Value<'_>, at: &Place<'_>) -> bool {
         let valid = match check {
             Check::Never => false,
             Check::Type(wanted) => is_of_type(value, *wanted),
             Check::Const(wanted) => wanted.equals(value),
+            Check::EnumOfText(allowed) => value.as_str().is_some_and(|text| allowed.find(text).is_some()),
             Check::Enum(allowed) => allowed.iter().any(|literal| literal.equals(value)),
             Check::Format(Format::Uuid) => of_text(value, uuid::is_uuid),
             Check::Format(Format::DateTime) => of_text(value, |text| Instant::parse(text).is_some()),
@@ -169,10 +175,10 @@ impl<'g> Evaluation<'g, '_> {
             graph: self.graph,
             findings: None,
         }
-        .node(id, value, Place::start(""))
+        .node(id, value, &Place::start(""))
     }
 
-    fn all_of(&mut self, schemas: &[NodeId], value: Value<'_>, at: Place<'_>) -> bool {
+    fn all_of(&mut self, schemas: &[NodeId], value: Value<'_>, at: &Place<'_>) -> bool {
         let mut valid = true;
         for schema in schemas {
             valid &= self.node(*schema, value, at);
@@ -181,7 +187,7 @@ impl<'g> Evaluation<'g, '_> {
     }
 
     /// All branches' violations; the caller adds its own.
-    fn one_of(&mut self, branches: &[NodeId], value: Value<'_>, at: Place<'_>) -> bool {
+    fn one_of(&mut self, branches: &[NodeId], value: Value<'_>, at: &Place<'_>) -> bool {
         if branches
             .iter()
             .filter(|branch| self.fits(**branch, value))
@@ -197,7 +203,7 @@ impl<'g> Evaluation<'g, '_> {
     }
 
     /// All branches' violations, then its own; tolerable together when one branch's all are.
-    fn any_of(&mut self, branches: &[NodeId], check: &Check<'_>, value: Value<'_>, at: Place<'_>) -> bool {
+    fn any_of(&mut self, branches: &[NodeId], check: &Check<'_>, value: Value<'_>, at: &Place<'_>) -> bool {
         if branches.iter().any(|branch| self.fits(*branch, value)) {
             return true;
         }
@@ -221,10 +227,10 @@ impl<'g> Evaluation<'g, '_> {
         false
     }
 
-    fn items(&mut self, schema: NodeId, array: Array<'_>, at: Place<'_>) -> bool {
+    fn items(&mut self, schema: NodeId, array: Array<'_>, at: &Place<'_>) -> bool {
         let mut valid = true;
         for (index, element) in array.iter().enumerate() {
-            if !self.node(schema, element, at.element(index)) {
+            if !self.node(schema, element, &at.element(index)) {
                 valid = false;
                 if self.findings.as_ref().is_none_or(|found| found.full()) {
                     break;
@@ -234,7 +240,7 @@ impl<'g> Evaluation<'g, '_> {
         valid
     }
 
-    fn members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
+    fn members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: &Place<'_>) -> bool {
         // What is listed is in the message's order; what is only asked may be asked in the quicker way.
         if self.findings.is_none() && members.are_few() {
             return members.required.iter().all(|name| object.get(name).is_some())
@@ -250,7 +256,7 @@ impl<'g> Evaluation<'g, '_> {
     }
 
     /// One pass over the members: required ones are ticked off, known ones evaluated, surplus ones listed.
-    fn all_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: Place<'_>) -> bool {
+    fn all_members(&mut self, members: &'g Members<'g>, object: Object<'_>, at: &Place<'_>) -> bool {
         let before = self.findings.as_ref().map_or(0, |found| found.list.len());
         let mut valid = true;
         let mut present = 0;
@@ -260,13 +266,13 @@ impl<'g> Evaluation<'g, '_> {
                 present |= named.required;
                 if let Some(schema) = named.schema {
                     known = true;
-                    valid &= self.node(schema, value, at.member(name));
+                    valid &= self.node(schema, value, &at.member(name));
                 }
             }
             for (pattern, schema) in &members.patterns {
                 if pattern.matches(name) {
                     known = true;
-                    valid &= self.node(*schema, value, at.member(name));
+                    valid &= self.node(*schema, value, &at.member(name));
                 }
             }
             if members.closed && !known {
@@ -300,7 +306,13 @@ impl<'g> Evaluation<'g, '_> {
         valid && missing == 0
     }
 
-    fn report(&mut self, keyword: Keyword, at: Place<'_>, tolerable: bool, message: impl FnOnce() -> String) {
+    fn report(
+        &mut self,
+        keyword: Keyword,
+        at: &Place<'_>,
+        tolerable: bool,
+        message: impl FnOnce() -> String,
+    ) {
         let schema: SchemaName = self.graph.name;
         if let Some(findings) = &mut self.findings {
             let violation = Violation::new(Source::Schema, keyword.rule(schema), message()).at(at.pointer());
@@ -325,10 +337,25 @@ fn of_text(value: Value<'_>, holds: impl FnOnce(&str) -> bool) -> bool {
     value.as_str().is_none_or(holds)
 }
 
-/// Whether no two elements are equal as JSON values: by sorting their canonical forms.
+/// Whether no two elements are equal as JSON values: a few strings each with each, else by sorting their canonical forms.
 fn are_unique(array: Array<'_>) -> bool {
+    /// More are quicker to sort.
+    const FEW: usize = 8;
     if array.len() < 2 {
         return true;
+    }
+    if array.len() <= FEW && array.iter().all(|element| element.as_str().is_some()) {
+        let mut texts = array.iter().map(Value::as_str);
+        let mut seen = [None; FEW];
+        return (0..)
+            .map_while(|index| Some((index, texts.next()?)))
+            .all(|(index, text)| {
+                let new = !seen.iter().take(index).any(|other| *other == text);
+                if let Some(place) = seen.get_mut(index) {
+                    *place = text;
+                }
+                new
+            });
     }
     let mut canonical = Vec::new();
     let mut ends = Vec::with_capacity(array.len());

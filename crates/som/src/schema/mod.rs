@@ -12,7 +12,10 @@ mod compile;
 mod error;
 mod evaluate;
 mod keyword;
+mod members;
+mod names;
 mod node;
+mod pattern;
 mod place;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! What a schema file becomes: nodes, each a list of checks.
 
-use std::cmp::Ordering;
-
-use regress::Regex;
-use storybus_json::{Number, Value};
+use storybus_json::{Number, Tag, Value};
 
 use super::keyword::{Keyword, SchemaName};
+use super::members::Members;
+use super::names::Names;
+use super::pattern::Pattern;
 
 /// One compiled schema file. Everything that is text stays borrowed from the file.
 #[derive(Debug)]
@@ -23,6 +23,60 @@ pub(super) struct NodeId(pub(super) usize);
 #[derive(Debug, Default)]
 pub(super) struct Node<'s> {
     pub(super) checks: Box<[Check<'s>]>,
+    /// The kinds of value for which the first check is known to hold: most of what a message has is text of which the schema says no more.
+    first_holds: Kinds,
+}
+
+/// A set of kinds of value, a bit for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Kinds(u8);
+
+impl Kinds {
+    #[inline]
+    fn of(value: Value<'_>) -> Self {
+        Self(match value.tag() {
+            Tag::Null => 1,
+            Tag::Bool => 2,
+            Tag::Number => 4,
+            Tag::String => 8,
+            Tag::Array => 16,
+            Tag::Object => 32,
+        })
+    }
+
+    /// Those that are surely of a type.
+    const fn of_type(wanted: Type) -> Self {
+        Self(match wanted {
+            Type::Null => 1,
+            Type::Boolean => 2,
+            // whether a number is whole is seen from its digits
+            Type::Integer => 0,
+            Type::Number => 4,
+            Type::String => 8,
+            Type::Array => 16,
+            Type::Object => 32,
+        })
+    }
+}
+
+impl<'s> Node<'s> {
+    pub(super) fn new(checks: Vec<Check<'s>>) -> Self {
+        let first_holds = match checks.first() {
+            Some(Check::Type(wanted)) => Kinds::of_type(*wanted),
+            _ => Kinds::default(),
+        };
+        Self {
+            checks: checks.into(),
+            first_holds,
+        }
+    }
+
+    /// The checks that are not known to hold for this value.
+    #[inline]
+    pub(super) fn open(&self, value: Value<'_>) -> &[Check<'s>] {
+        let known = self.first_holds.0 & Kinds::of(value).0 != 0;
+        self.checks.get(usize::from(known)..).unwrap_or_default()
+    }
 }
 
 /// One keyword, or the four about an object's members together, which one pass over the members answers.
@@ -32,9 +86,11 @@ pub(super) enum Check<'s> {
     Never,
     Type(Type),
     Const(Literal<'s>),
+    /// Of strings alone.
+    EnumOfText(Names<'s>),
     Enum(Box<[Literal<'s>]>),
     Format(Format),
-    /// Boxed: a compiled expression is many times larger than any other check.
+    /// Boxed: larger than any other check.
     Pattern(Box<Pattern<'s>>),
     MinLength(usize),
     MaxLength(usize),
@@ -42,7 +98,7 @@ pub(super) enum Check<'s> {
     Maximum(Number<'s>),
     UniqueItems,
     Items(NodeId),
-    Members(Members<'s>),
+    Members(Box<Members<'s>>),
     AllOf(Box<[NodeId]>),
     AnyOf(Box<[NodeId]>),
     OneOf(Box<[NodeId]>),
@@ -74,102 +130,26 @@ pub(super) enum Format {
     DateTime,
 }
 
-/// A regular expression as it stands in the schema file, and compiled.
-///
-/// JSON Schema asks for ECMA-262, and `regress` is that: no translation that could be subtly wrong (`\d`, `$` and `.`
-/// all differ between dialects). It backtracks, so an expression must not be able to: in those of SOM every repeat is
-/// of one class of characters and ends where another class begins, so a text of n characters takes about n steps. A
-/// test runs them all over the longest hostile texts.
-#[derive(Debug)]
-pub(super) struct Pattern<'s> {
-    pub(super) text: &'s str,
-    pub(super) regex: Regex,
-}
-
-impl Pattern<'_> {
-    pub(super) fn matches(&self, text: &str) -> bool {
-        self.regex.find(text).is_some()
-    }
-}
-
 /// A value that `const` or `enum` names.
 #[derive(Debug)]
 pub(super) enum Literal<'s> {
     /// A string: compared without further ado.
     Text(&'s str),
-    /// Anything else, in canonical form: equal bytes are equal values.
-    Other(Value<'s>, Box<[u8]>),
+    /// Anything else.
+    Other(Value<'s>),
 }
 
 impl<'s> Literal<'s> {
     pub(super) fn new(value: Value<'s>) -> Self {
-        match value.as_str() {
-            Some(text) => Self::Text(text),
-            None => {
-                let mut canonical = Vec::new();
-                value.write_canonical(&mut canonical);
-                Self::Other(value, canonical.into())
-            }
-        }
+        value.as_str().map_or(Self::Other(value), Self::Text)
     }
 
+    #[inline]
     pub(super) fn equals(&self, value: Value<'_>) -> bool {
         match self {
-            Self::Text(text) => value.as_str() == Some(text),
-            Self::Other(_, wanted) => {
-                let mut canonical = Vec::new();
-                value.write_canonical(&mut canonical);
-                canonical == **wanted
-            }
+            Self::Text(text) => value.is_str(text),
+            Self::Other(wanted) => *wanted == value,
         }
-    }
-}
-
-/// `required`, `properties`, `patternProperties` and `additionalProperties: false` of one schema.
-#[derive(Debug, Default)]
-pub(super) struct Members<'s> {
-    /// What is said of single names, in the order of [`by_name`].
-    pub(super) named: Box<[Named<'s>]>,
-    /// The required names in the schema's order; [`Named::required`] is a bit per entry.
-    pub(super) required: Box<[&'s str]>,
-    pub(super) patterns: Box<[(Pattern<'s>, NodeId)]>,
-    /// Whether a member that neither `properties` nor `patternProperties` knows is surplus.
-    pub(super) closed: bool,
-}
-
-/// The order of names that is quickest to search: most differ in length, which is compared without a look at the text.
-pub(super) fn by_name(a: &str, b: &str) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-}
-
-/// What a schema says of the member of one name.
-#[derive(Debug)]
-pub(super) struct Named<'s> {
-    pub(super) name: &'s str,
-    /// Its schema, if it stands in `properties`.
-    pub(super) schema: Option<NodeId>,
-    /// Its bit, if it stands in `required`; else 0.
-    pub(super) required: u64,
-}
-
-impl<'s> Members<'s> {
-    /// How many members a schema can require: as many as there are bits.
-    pub(super) const MOST_REQUIRED: usize = 64;
-
-    /// Up to so many names are looked up in the object, instead of all the object's names here.
-    const FEW: usize = 4;
-
-    pub(super) fn find(&self, name: &str) -> Option<&Named<'s>> {
-        let index = self
-            .named
-            .binary_search_by(|named| by_name(named.name, name))
-            .ok()?;
-        self.named.get(index)
-    }
-
-    /// Whether only members of a few names matter, as in an `if` or a `not`.
-    pub(super) fn are_few(&self) -> bool {
-        !self.closed && self.patterns.is_empty() && self.named.len() <= Self::FEW
     }
 }
 
@@ -219,7 +199,7 @@ impl Check<'_> {
             Self::Never => Keyword::FalseSchema,
             Self::Type(_) => Keyword::Type,
             Self::Const(_) => Keyword::Const,
-            Self::Enum(_) => Keyword::Enum,
+            Self::EnumOfText(_) | Self::Enum(_) => Keyword::Enum,
             Self::Format(Format::Uuid) => Keyword::FormatUuid,
             Self::Format(Format::DateTime) => Keyword::FormatDateTime,
             Self::Pattern(_) => Keyword::Pattern,

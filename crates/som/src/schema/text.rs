@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use storybus_json::{Kind, Value};
 
-use super::node::{Check, Format, Graph, Literal, Members, NodeId, Type};
+use super::members::Members;
+use super::node::{Check, Format, Graph, Literal, NodeId, Type};
 
 /// The longest part of a member's name that a message repeats, in characters.
 const LONGEST_NAME: usize = 40;
@@ -63,8 +64,9 @@ pub(super) fn failed(graph: &Graph<'_>, check: &Check<'_>, value: Value<'_>) -> 
             kind_text(value, *wanted)
         ),
         Check::Never => String::from("this member must not be here; remove it"),
-        Check::Const(wanted) => one_of(std::slice::from_ref(wanted), value),
-        Check::Enum(allowed) => one_of(allowed, value),
+        Check::Const(wanted) => one_of(std::iter::once(written(wanted)), value),
+        Check::EnumOfText(allowed) => one_of(allowed.iter().map(str::to_owned), value),
+        Check::Enum(allowed) => one_of(allowed.iter().map(written), value),
         Check::Format(Format::Uuid) => {
             String::from("expected a UUID, such as 0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07, found other text")
         }
@@ -94,15 +96,16 @@ pub(super) fn failed(graph: &Graph<'_>, check: &Check<'_>, value: Value<'_>) -> 
     }
 }
 
-fn one_of(allowed: &[Literal<'_>], value: Value<'_>) -> String {
+fn written(literal: &Literal<'_>) -> String {
+    match literal {
+        Literal::Text(text) => (*text).to_owned(),
+        Literal::Other(value) => format!("{value:?}"),
+    }
+}
+
+fn one_of(allowed: impl Iterator<Item = String>, value: Value<'_>) -> String {
     let mut out = String::from("expected ");
-    join(
-        &mut out,
-        allowed.iter().map(|literal| match literal {
-            Literal::Text(text) => (*text).to_owned(),
-            Literal::Other(value, _) => format!("{value:?}"),
-        }),
-    );
+    join(&mut out, allowed);
     out.push_str(", found ");
     out.push_str(match value.kind() {
         Kind::String(_) => "other text",
