@@ -74,6 +74,10 @@ bench MESSAGES="1000000":
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16 --messages 50000 --replay --no-pull
 
+# What docs/benchmarks.md reports of the functions on AWS, in ten minutes: PERF is the folder of the harness and of what to compare with
+bench-lambda PERF *ARGS:
+    bench/lambda/run.sh {{ PERF }} {{ ARGS }}
+
 # The bus of template.yaml on this machine, on an emulator of AWS; the last line is its credentials file
 local-aws *ARGS:
     local-aws/up {{ ARGS }}
