@@ -9,11 +9,12 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 
 from ministack.app import main
 from ministack.core import iam_evaluator
-from ministack.services import sns, sqs
+from ministack.services import lambda_svc, sns, sqs
 
 ATTEMPT_LIFETIME = 300
 MOST_HIDDEN = 43_200
@@ -284,9 +285,10 @@ def deliver(endpoint, envelope, raw, raw_message, message_group_id="", message_d
             return False
         if raw and (len(message_attributes or {}) > 10 or sqs._INVALID_SQS_CHARS_RE.search(raw_message)):
             return False
-        count = len(queue["messages"])
-        deliver_any(target, envelope, raw, raw_message, message_group_id, message_dedup_id, message_attributes, topic_arn)
-        return arrived(queue, count, message_group_id, message_dedup_id)
+        with sqs._queues_lock:  # nobody receives it before it is right
+            count = len(queue["messages"])
+            deliver_any(target, envelope, raw, raw_message, message_group_id, message_dedup_id, message_attributes, topic_arn)
+            return arrived(queue, count, message_group_id, message_dedup_id)
 
     if to(endpoint):
         return
@@ -297,6 +299,9 @@ def deliver(endpoint, envelope, raw, raw_message, message_group_id="", message_d
 
 
 original(sqs, "_prune_dedup")
+if not hasattr(sqs, "_queues_lock"):
+    sys.exit("MiniStack has no _queues_lock any more: look at local-aws/emulator.py")
+sqs._queues_lock = threading.RLock()  # Lambda's poller holds it while it receives, and sweeps meanwhile
 sns._deliver_to_sqs = deliver
 
 
@@ -309,6 +314,11 @@ sweep_any = original(sqs, "_dlq_sweep")
 
 
 def sweep(queue):
+    with sqs._queues_lock:
+        sweep_alone(queue)
+
+
+def sweep_alone(queue):
     policy = queue["attributes"].get("RedrivePolicy")
     target = queue_of(json.loads(policy).get("deadLetterTargetArn", "")) if policy else None
     count = len(target["messages"]) if target else 0
@@ -324,6 +334,24 @@ def sweep(queue):
 
 
 sqs._dlq_sweep = sweep
+
+# A function that is given a dead letter is told where it died.
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
+dispatch_any = original(lambda_svc, "_dispatch_esm_batch")
+run_batch = original(lambda_svc, "_run_sqs_batch")
+
+
+def dispatch(esm_id, run, *arguments):
+    if run is run_batch:
+        _, _, event, batch, *_ = arguments
+        sources = {m["id"]: (m.get("sys") or {}).get("DeadLetterQueueSourceArn") for m in batch}
+        for record in event["Records"]:
+            if source := sources.get(record["messageId"]):
+                record["attributes"]["DeadLetterQueueSourceArn"] = source
+    return dispatch_any(esm_id, run, *arguments)
+
+
+lambda_svc._dispatch_esm_batch = dispatch
 
 
 # -- policies ----------------------------------------------------------------------------------------------------------------
