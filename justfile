@@ -60,6 +60,10 @@ accept ACCEPT *ARGS:
 explore:
     STORYBUS_EXPLORE=deep cargo test --release -p storybus-testkit -- --nocapture
 
+# The functions on AWS killed, frozen and cut off at every call of theirs: `whole`, or `deep` at the times of a deployment
+proof LENGTH="whole":
+    STORYBUS_PROOF={{ LENGTH }} cargo test --workspace --test publish --test jobs --test race -- --nocapture
+
 # What docs/benchmarks.md reports: JSON and schema, the engine beside SQLite itself, then the whole bus over HTTP
 bench MESSAGES="1000000":
     cargo build --release -p storybus-cli

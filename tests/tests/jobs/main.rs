@@ -126,7 +126,8 @@ async fn a_replay_that_dies_anywhere() {
     assert!(chain.died >= 10, "{}", chain.died);
     if Length::of_run() != Length::Short {
         replay(&ground, &Script::Each { from: 1, step: 1 }).await;
-        one_by_one(&ground, clean.calls.len(), 1, true).await;
+        let step = if Length::of_run() == Length::Deep { 1 } else { 7 };
+        one_by_one(&ground, clean.calls.len(), step, true).await;
     }
 }
 
@@ -146,7 +147,8 @@ async fn a_redrive_that_dies_anywhere() {
     if Length::of_run() != Length::Short {
         redrive(&ground, &Script::Each { from: 1, step }).await;
         // a letter is taken and removed like the next: some of each
-        one_by_one(&ground, clean.calls.len(), 13, false).await;
+        let step = if Length::of_run() == Length::Deep { 13 } else { 101 };
+        one_by_one(&ground, clean.calls.len(), step, false).await;
     }
 }
 
