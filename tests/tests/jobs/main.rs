@@ -13,7 +13,7 @@ use std::time::Duration;
 use ground::Ground;
 use storybus_core::domain::job::{Job, JobState};
 use storybus_core::ops::jobs::{RedriveMembers, ReplayMembers};
-use storybus_tests::{Fault, Length, Plan, Where};
+use storybus_tests::{Fault, Freeze, Length, Plan, Where};
 
 /// How long an invocation may take: long enough, or so short that it has to send itself a message.
 const LIMITS: [Duration; 2] = [Duration::from_secs(60), Duration::from_millis(20_050)];
@@ -50,13 +50,16 @@ struct Run {
     calls: Vec<String>,
 }
 
+fn binary(job: &Job) -> &'static str {
+    match job.kind() {
+        "replay" => env!("CARGO_BIN_EXE_fn-replay"),
+        _ => env!("CARGO_BIN_EXE_fn-redrive"),
+    }
+}
+
 /// Gives the job's messages to functions, as Lambda does, until it is over.
 async fn work(ground: &Ground, job: &Job, script: &Script) -> Run {
     let queue = ground.stack.aws.config().job_queue_name(job.kind());
-    let binary = match job.kind() {
-        "replay" => env!("CARGO_BIN_EXE_fn-replay"),
-        _ => env!("CARGO_BIN_EXE_fn-redrive"),
-    };
     let (mut died, mut invocation, mut calls) = (0, 0, Vec::new());
     loop {
         let Some(message) = ground.stack.take_one(&queue).await else {
@@ -64,7 +67,7 @@ async fn work(ground: &Ground, job: &Job, script: &Script) -> Run {
             assert!(job.is_over(), "nobody works at {job:?}");
             return Run { job, died, calls };
         };
-        let function = ground.stack.function(binary, script.plan(invocation)).await;
+        let function = ground.stack.function(binary(job), script.plan(invocation)).await;
         let limit = LIMITS[invocation % LIMITS.len()];
         if ground.invoke(&function, &message, limit).await {
             ground.stack.done(&queue, &message).await;
@@ -78,13 +81,39 @@ async fn work(ground: &Ground, job: &Job, script: &Script) -> Run {
     }
 }
 
-async fn replay(ground: &Ground, script: &Script) -> Run {
+/// A function is frozen at a call; its message comes back, and another does the whole job meanwhile. Then the first goes on.
+async fn overtaken(ground: &Ground, job: &Job, place: Where, freeze: Freeze) -> Run {
+    let queue = ground.stack.aws.config().job_queue_name(job.kind());
+    let message = ground.stack.take_one(&queue).await.unwrap();
+    let plan = Plan::at(place, Fault::Frozen(freeze, Duration::from_secs(4)));
+    let first = ground.stack.function(binary(job), plan).await;
+    let mut struck = first.struck();
+    let meanwhile = async {
+        struck.wait_for(|struck| *struck).await.unwrap();
+        ground.stack.again(&queue, &message).await;
+        work(ground, job, &Script::Nothing).await
+    };
+    let (_, run) = futures::join!(ground.invoke(&first, &message, LIMITS[0]), meanwhile);
+    let job = ground.job(&job.id).await;
+    Run { job, ..run }
+}
+
+async fn begin_replay(ground: &Ground) -> Job {
     let members = ReplayMembers {
         from: Some(ground.range.0.clone()),
         to: Some(ground.range.1.clone()),
         ..ReplayMembers::default()
     };
-    let job = ground.replay(&members).await;
+    ground.replay(&members).await
+}
+
+async fn begin_redrive(ground: &Ground) -> Job {
+    ground.let_all_die().await;
+    ground.redrive(&RedriveMembers::default()).await
+}
+
+async fn replay(ground: &Ground, script: &Script) -> Run {
+    let job = begin_replay(ground).await;
     let run = work(ground, &job, script).await;
     assert_eq!(run.job.scanned, ground.count(), "{:?}", run.job);
     ended(ground, &run).await;
@@ -92,8 +121,7 @@ async fn replay(ground: &Ground, script: &Script) -> Run {
 }
 
 async fn redrive(ground: &Ground, script: &Script) -> Run {
-    ground.let_all_die().await;
-    let job = ground.redrive(&RedriveMembers::default()).await;
+    let job = begin_redrive(ground).await;
     let run = work(ground, &job, script).await;
     assert_eq!(ground.dead().await, 0, "{:?}", run.job);
     ended(ground, &run).await;
@@ -124,6 +152,22 @@ async fn a_replay_that_dies_anywhere() {
     let chain = replay(&ground, &Script::Each { from: 0, step: 1 }).await;
     println!("replay: died {} times", chain.died);
     assert!(chain.died >= 10, "{}", chain.died);
+    for (call, freeze) in [
+        ("Query", Freeze::Delivered),
+        ("SendMessageBatch", Freeze::Held),
+        ("PutItem", Freeze::Held),
+        ("PutItem", Freeze::Delivered),
+    ] {
+        let job = begin_replay(&ground).await;
+        let run = overtaken(&ground, &job, Where::Named(call), freeze).await;
+        assert_eq!(
+            run.job.scanned,
+            ground.count(),
+            "{call} {freeze:?}: {:?}",
+            run.job
+        );
+        ended(&ground, &run).await;
+    }
     if Length::of_run() != Length::Short {
         replay(&ground, &Script::Each { from: 1, step: 1 }).await;
         let step = if Length::of_run() == Length::Deep { 1 } else { 7 };
@@ -144,6 +188,17 @@ async fn a_redrive_that_dies_anywhere() {
     let chain = redrive(&ground, &Script::Each { from: 0, step }).await;
     println!("redrive: died {} times", chain.died);
     assert!(chain.died >= 8, "{}", chain.died);
+    for (call, freeze) in [
+        ("UpdateItem", Freeze::Held),
+        ("SendMessageBatch", Freeze::Held),
+        ("PutItem", Freeze::Held),
+        ("DeleteItem", Freeze::Held),
+    ] {
+        let job = begin_redrive(&ground).await;
+        let run = overtaken(&ground, &job, Where::Named(call), freeze).await;
+        assert_eq!(ground.dead().await, 0, "{call} {freeze:?}: {:?}", run.job);
+        ended(&ground, &run).await;
+    }
     if Length::of_run() != Length::Short {
         redrive(&ground, &Script::Each { from: 1, step }).await;
         // a letter is taken and removed like the next: some of each

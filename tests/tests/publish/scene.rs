@@ -53,12 +53,18 @@ const fn scene(name: &'static str, snapshots: &'static [u64], before: &'static [
 const DENIED: Option<(&str, Fault)> = Some(("Publish", Fault::Answered(403, "AuthorizationError")));
 const FAILS: Option<(&str, Fault)> = Some(("Publish", Fault::Answered(500, "InternalError")));
 
+const UNSURE: Option<(&str, Fault)> = Some(("PutItem", Fault::AnswerLost));
+
 /// Every way in which an attempt can begin.
 pub(crate) const SCENES: &[Scene] = &[
     scene("an event", &[], &[]),
     Scene {
         always: DENIED,
         ..scene("an event that the topic refuses", &[], &[])
+    },
+    Scene {
+        always: UNSURE,
+        ..scene("an event of which it is never sure that it is recorded", &[], &[])
     },
     Scene {
         subject: 0,
@@ -191,6 +197,7 @@ pub(crate) fn faults(window: Duration, call: &str) -> Vec<(&'static str, Fault)>
 pub(crate) struct Trial {
     pub(crate) scene: Scene,
     pub(crate) call: usize,
+    pub(crate) place: Where,
     pub(crate) call_name: String,
     pub(crate) fault_name: &'static str,
     pub(crate) fault: Fault,
@@ -209,7 +216,7 @@ impl Trial {
     pub(crate) fn plan(&self) -> Plan {
         Plan {
             always: self.scene.always,
-            ..Plan::at(Where::Call(self.call), self.fault)
+            ..Plan::at(self.place, self.fault)
         }
     }
 }

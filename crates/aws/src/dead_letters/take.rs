@@ -65,33 +65,38 @@ impl DynamoDeadLetters {
         limits: DeadLetterLimits,
     ) -> Result<Vec<DeadLetter>, StoreError> {
         let mut after = after.map(|position| position.0.clone());
-        let (mut held, mut free) = (Batch::new(limits), Batch::new(limits));
-        loop {
+        let mut batch = Batch::new(limits);
+        // a job takes in order, so what it holds is not behind more than it could take
+        while !batch.full {
             let page = self.page(&queue.consumer, after.as_deref()).await?;
             for item in &page.items {
                 let letter = item::letter(item)?;
-                match &letter.taken_by {
-                    Some(holder) if holder == job => {
-                        held.add(letter);
-                    }
-                    None if wants(wanted, &letter) => {
-                        free.add(letter);
-                    }
-                    _ => {}
+                let here = match &letter.taken_by {
+                    Some(holder) => holder == job,
+                    None => wants(wanted, &letter),
+                };
+                if here && !batch.add(letter) {
+                    break;
                 }
             }
-            // a job takes in order, so what it holds is not behind more than it could take
-            let enough = held.full || (held.letters.is_empty() && free.full);
             match page.next {
-                Some(next) if !enough => after = Some(next),
-                _ => break,
+                Some(next) => after = Some(next),
+                None => break,
             }
         }
-        if !held.letters.is_empty() {
-            return Ok(held.letters);
+        let mut letters = batch.letters;
+        // What it holds it gets again, and nothing behind it. What is free before it, a take that ended half-way has left: letters are
+        // taken some at a time, and one that is passed over now is not looked for again.
+        if let Some(last) = letters.iter().rposition(|letter| letter.taken_by.is_some()) {
+            letters.truncate(last + 1);
         }
-        let taken: Vec<Option<DeadLetter>> = iter(free.letters)
-            .map(|letter| self.take_one(queue, job, letter))
+        let taken: Vec<Option<DeadLetter>> = iter(letters)
+            .map(|letter| async {
+                match letter.taken_by {
+                    Some(_) => Ok(Some(letter)),
+                    None => self.take_one(queue, job, letter).await,
+                }
+            })
             .buffered(AT_ONCE)
             .try_collect()
             .await?;
