@@ -102,7 +102,8 @@ impl SqsQueues {
         self.aws
             .caller
             .read(|| async {
-                self.aws
+                let received = self
+                    .aws
                     .sqs
                     .receive_message()
                     .queue_url(&url)
@@ -115,9 +116,13 @@ impl SqsQueues {
                     .customize()
                     .config_override(aws_sdk_sqs::config::Config::builder().timeout_config(limits.clone()))
                     .send()
-                    .await
-                    .map(|answer| answer.messages.unwrap_or_default())
-                    .map_err(Failed::from)
+                    .await;
+                match received.map_err(Failed::from) {
+                    Ok(answer) => Ok(answer.messages.unwrap_or_default()),
+                    // it was deleted a moment ago, which the cache of the registry does not know yet; or by hand
+                    Err(failed) if failed.is_absent() => Ok(Vec::new()),
+                    Err(failed) => Err(failed),
+                }
             })
             .await
     }

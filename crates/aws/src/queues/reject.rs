@@ -21,6 +21,9 @@ use crate::dead_letters::Letter;
 
 /// What a rejection needs of the visibility at least.
 const LEAST: Duration = Duration::from_secs(60);
+/// How often a message is looked for that is not archived yet, and how long is waited between: it is there in a moment.
+const LOOKS: u32 = 12;
+const BETWEEN: Duration = Duration::from_millis(250);
 
 impl SqsQueues {
     /// Rejects.
@@ -35,9 +38,10 @@ impl SqsQueues {
         let visibility = Duration::from_secs(consumer.visibility_seconds.into()).max(LEAST);
         let mut answers = self.hide(queue, handles, visibility).await?;
         let mut buried = Vec::new();
+        let mut looks = LOOKS;
         for (handle, answer) in handles.iter().zip(&mut answers) {
             match answer {
-                Settled::Done => match self.archive.newest(&queue.workspace, handle.message_id).await? {
+                Settled::Done => match self.archived(queue, handle, &mut looks).await? {
                     Some(message) if consumer.filter.matches(&message.head.attributes) => {
                         self.dead_letters
                             .put(queue, &self.letter(handle, message, reason))
@@ -62,6 +66,23 @@ impl SqsQueues {
             self.delete(queue, &buried).await?;
         }
         Ok(answers)
+    }
+
+    /// The message as it was published last. What was published just now is waited for, a few seconds in all.
+    async fn archived(
+        &self,
+        queue: &QueueKey,
+        handle: &Handle,
+        looks: &mut u32,
+    ) -> Result<Option<Archived>, StoreError> {
+        loop {
+            let found = self.archive.newest(&queue.workspace, handle.message_id).await?;
+            if found.is_some() || *looks == 0 {
+                return Ok(found);
+            }
+            *looks -= 1;
+            crate::pace::rest(BETWEEN).await;
+        }
     }
 
     fn letter(&self, handle: &Handle, message: Archived, reason: &str) -> Letter {
