@@ -13,7 +13,7 @@ use crate::call::Failed;
 use crate::item::{Item, key, n, s};
 use crate::keys;
 
-/// How many items are written at a time.
+/// How many items are removed or released at a time.
 const AT_ONCE: usize = 8;
 
 /// Letters up to the limits of a call; the first always has room.
@@ -65,42 +65,37 @@ impl DynamoDeadLetters {
         limits: DeadLetterLimits,
     ) -> Result<Vec<DeadLetter>, StoreError> {
         let mut after = after.map(|position| position.0.clone());
-        let mut batch = Batch::new(limits);
-        // a job takes in order, so what it holds is not behind more than it could take
-        while !batch.full {
+        let (mut held, mut free) = (Batch::new(limits), Batch::new(limits));
+        loop {
             let page = self.page(&queue.consumer, after.as_deref()).await?;
             for item in &page.items {
                 let letter = item::letter(item)?;
-                let here = match &letter.taken_by {
-                    Some(holder) => holder == job,
-                    None => wants(wanted, &letter),
-                };
-                if here && !batch.add(letter) {
-                    break;
+                match &letter.taken_by {
+                    Some(holder) if holder == job => {
+                        held.add(letter);
+                    }
+                    None if wants(wanted, &letter) => {
+                        free.add(letter);
+                    }
+                    _ => {}
                 }
             }
+            // a job takes in order, so what it holds is not behind more than it could take
+            let enough = held.full || (held.letters.is_empty() && free.full);
             match page.next {
-                Some(next) => after = Some(next),
-                None => break,
+                Some(next) if !enough => after = Some(next),
+                _ => break,
             }
         }
-        let mut letters = batch.letters;
-        // What it holds it gets again, and nothing behind it. What is free before it, a take that ended half-way has left: letters are
-        // taken some at a time, and one that is passed over now is not looked for again.
-        if let Some(last) = letters.iter().rposition(|letter| letter.taken_by.is_some()) {
-            letters.truncate(last + 1);
+        if !held.letters.is_empty() {
+            return Ok(held.letters);
         }
-        let taken: Vec<Option<DeadLetter>> = iter(letters)
-            .map(|letter| async {
-                match letter.taken_by {
-                    Some(_) => Ok(Some(letter)),
-                    None => self.take_one(queue, job, letter).await,
-                }
-            })
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
-        Ok(taken.into_iter().flatten().collect())
+        // One after the other: a take that ends half-way then leaves none free before one that it took, which the next would pass over.
+        let mut taken = Vec::with_capacity(free.letters.len());
+        for letter in free.letters {
+            taken.extend(self.take_one(queue, job, letter).await?);
+        }
+        Ok(taken)
     }
 
     /// Takes one, unless another job has it by now or it has gone.

@@ -50,8 +50,7 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// What the job holds already behind `after` it gets again, and then nothing else in the same call: so whoever goes on with a
     /// step delivers what the step before it may have delivered, and no more. Empty when there is none for it. `None` when the
-    /// turn is over, by the job's version in the same transaction. (On AWS the turn is not checked: a job has one runner there.
-    /// And a take that ends half-way may leave letters free before one that it took: the next brings them too.)
+    /// turn is over, by the job's version in the same transaction. (On AWS the turn is not checked: a job has one runner there.)
     async fn take(
         &self,
         queue: &QueueKey,
