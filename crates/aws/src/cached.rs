@@ -13,7 +13,7 @@ use storybus_core::ports::workspaces::RegistryError;
 use storybus_core::ports::{Clock, Connections, StoreError, Workspaces};
 use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
 
-/// How long what was found is answered from memory.
+/// The longest that what was found is answered from memory.
 pub const FRESH_FOR: Duration = Duration::from_secs(60);
 /// How long nothing is answered where nothing was found: whoever was made just now need not wait long.
 pub const ABSENT_FOR: Duration = Duration::from_secs(5);
@@ -23,12 +23,14 @@ const MOST_ENTRIES: usize = 1_000;
 /// What was found, each until its time.
 struct Cache<K, V> {
     entries: Mutex<HashMap<K, (Millis, Option<V>)>>,
+    fresh_for: Duration,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
-    fn new() -> Self {
+    fn new(fresh_for: Duration) -> Self {
         Self {
             entries: Mutex::default(),
+            fresh_for: fresh_for.min(FRESH_FOR),
         }
     }
 
@@ -43,7 +45,10 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     }
 
     fn put(&self, key: K, value: Option<V>, now: Millis) {
-        let until = now.plus(if value.is_some() { FRESH_FOR } else { ABSENT_FOR });
+        let until = now.plus(match value {
+            Some(_) => self.fresh_for,
+            None => self.fresh_for.min(ABSENT_FOR),
+        });
         let mut entries = self.entries();
         if entries.len() >= MOST_ENTRIES && !entries.contains_key(&key) {
             entries.retain(|_, (until, _)| now < *until);
@@ -83,13 +88,13 @@ pub struct CachedWorkspaces {
 }
 
 impl CachedWorkspaces {
-    /// A wrapper.
+    /// A wrapper that remembers for so long, at most [`FRESH_FOR`].
     #[must_use]
-    pub fn new(inner: Arc<dyn Workspaces>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(inner: Arc<dyn Workspaces>, clock: Arc<dyn Clock>, fresh_for: Duration) -> Self {
         Self {
             inner,
             clock,
-            by_id: Cache::new(),
+            by_id: Cache::new(fresh_for),
         }
     }
 }
@@ -136,14 +141,14 @@ pub struct CachedConnections {
 }
 
 impl CachedConnections {
-    /// A wrapper.
+    /// A wrapper that remembers for so long, at most [`FRESH_FOR`].
     #[must_use]
-    pub fn new(inner: Arc<dyn Connections>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(inner: Arc<dyn Connections>, clock: Arc<dyn Clock>, fresh_for: Duration) -> Self {
         Self {
             inner,
             clock,
-            by_id: Cache::new(),
-            by_role: Cache::new(),
+            by_id: Cache::new(fresh_for),
+            by_role: Cache::new(fresh_for),
         }
     }
 
@@ -214,7 +219,7 @@ mod tests {
     fn what_was_found_is_fresh_for_a_minute_and_what_was_not_for_five_seconds() {
         let clock = FakeClock::new();
         let memory = Arc::new(Memory::new(Arc::new(clock.clone())));
-        let cached = CachedConnections::new(memory.clone(), Arc::new(clock.clone()));
+        let cached = CachedConnections::new(memory.clone(), Arc::new(clock.clone()), FRESH_FOR);
         let mut operator = sample::operator("o1", clock.now());
         let audit = sample::audit("x", &[], clock.now());
         storybus_testkit::executor::run_alone(async {
@@ -245,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let cache: Cache<usize, ()> = Cache::new();
+        let cache: Cache<usize, ()> = Cache::new(FRESH_FOR);
         let now = Millis(0);
         for n in 0..MOST_ENTRIES * 3 {
             cache.put(

@@ -94,7 +94,7 @@ pub fn archive(deployment: &Deployment) -> QueueHandler<Archiver> {
 pub fn dead_letters(deployment: &Deployment) -> QueueHandler<Mover> {
     let (aws, clock) = (&deployment.aws, &deployment.clock);
     let connections = Arc::new(aws.connections(clock.clone(), deployment.random.clone()));
-    let cached = CachedConnections::new(connections, clock.clone());
+    let cached = CachedConnections::new(connections, clock.clone(), deployment.settings.grants_cached);
     queue(deployment, aws.mover(Arc::new(cached), clock.clone()))
 }
 

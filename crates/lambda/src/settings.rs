@@ -15,6 +15,7 @@
 //! | `STORYBUS_AUDIENCE` | whom they are for: `aud` | the issuer |
 //! | `STORYBUS_QUEUE_ENDPOINT` | what queue URLs begin with | by the region |
 //! | `STORYBUS_ALARM_TOPIC` | ARN of the SNS topic that a consumer's alarms tell | none |
+//! | `STORYBUS_GRANTS_SECONDS` | how long publishing and pulling go by grants that they have read, 0–60 | 60 |
 //! | `STORYBUS_IN_FLIGHT_SECONDS` | the window of the publish protocol, 3–60; for tests alone, the template does not set it | 30 |
 //! | `STORYBUS_LOG` | `error`, `warn`, `info`, `debug` | `info` |
 //!
@@ -51,6 +52,8 @@ pub struct Settings {
     pub issuer: String,
     /// `aud` of the access tokens.
     pub audience: String,
+    /// How long grants are remembered.
+    pub grants_cached: Duration,
     /// How long an attempt to publish holds its claim: 30 s, but for tests.
     pub window: Duration,
     /// What is logged.
@@ -99,6 +102,13 @@ impl Settings {
             1,
             300,
         )?;
+        let grants = env.number(
+            "STORYBUS_GRANTS_SECONDS",
+            Some(60),
+            "a whole number of seconds, 0 to 60",
+            0,
+            60,
+        )?;
         let window = env.number(
             "STORYBUS_IN_FLIGHT_SECONDS",
             Some(30),
@@ -114,6 +124,7 @@ impl Settings {
         let issuer = env.needed("STORYBUS_ISSUER", "the URL of the bus", |_| true)?;
         let audience = env.optional("STORYBUS_AUDIENCE", "a name", |_| true)?;
         Ok(Self {
+            grants_cached: Duration::from_secs(grants),
             config: Config {
                 prefix: env.needed("STORYBUS_PREFIX", "1 to 40 of letters, digits and -", |v| {
                     token(v, 40, b"-")
@@ -294,6 +305,7 @@ mod tests {
             ("STORYBUS_ALARM_TOPIC", "alarms"),
             ("STORYBUS_LOG", "loud"),
             ("STORYBUS_IN_FLIGHT_SECONDS", "1"),
+            ("STORYBUS_GRANTS_SECONDS", "61"),
         ] {
             let mut env = whole();
             env.insert(name, value);

@@ -120,14 +120,15 @@ pub fn present(ports: &Ports) -> Vec<&'static str> {
     there.map(|(name, _)| name).collect()
 }
 
-/// The registry for those who only look: grants from a cache of at most 60 s.
+/// The registry for those who only look: grants from a cache.
 fn looking(deployment: &Deployment, ports: Ports) -> Ports {
     let (aws, clock, random) = (&deployment.aws, &deployment.clock, &deployment.random);
+    let fresh_for = deployment.settings.grants_cached;
     let workspaces = Arc::new(aws.workspaces(clock.clone(), random.clone()));
     let connections = Arc::new(aws.connections(clock.clone(), random.clone()));
     Ports {
-        workspaces: Arc::new(CachedWorkspaces::new(workspaces, clock.clone())),
-        connections: Arc::new(CachedConnections::new(connections, clock.clone())),
+        workspaces: Arc::new(CachedWorkspaces::new(workspaces, clock.clone(), fresh_for)),
+        connections: Arc::new(CachedConnections::new(connections, clock.clone(), fresh_for)),
         keys: Arc::new(aws.public_keys()),
         ..ports
     }

@@ -234,6 +234,7 @@ impl<'a> From<&'a WayStop> for Stop<'a> {
         let (state, reason) = match &stop.state {
             WayState::Waiting => ("waiting", None),
             WayState::InFlight => ("in_flight", None),
+            WayState::Delivered => ("delivered", None),
             WayState::Acknowledged => ("acknowledged", None),
             WayState::Gone => ("gone", None),
             WayState::NotRouted => ("not_routed", None),

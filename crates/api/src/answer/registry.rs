@@ -173,6 +173,8 @@ pub(crate) struct Queue {
     dead_lettered: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_age_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_url: Option<String>,
 }
 
 impl From<QueueStatus> for Queue {
@@ -182,6 +184,7 @@ impl From<QueueStatus> for Queue {
             in_flight: status.in_flight,
             dead_lettered: status.dead_lettered,
             oldest_age_seconds: status.oldest_age.map(|age| age.as_secs()),
+            queue_url: status.url,
         }
     }
 }

@@ -45,6 +45,15 @@ impl Aws {
 
 #[async_trait]
 impl QueueControl for SqsQueueControl {
+    fn sees_waiting(&self) -> bool {
+        false // SQS cannot be asked what is in a queue
+    }
+
+    fn queue_url(&self, queue: &QueueKey) -> Option<String> {
+        let config = self.aws.config();
+        Some(config.queue_url(&config.queue_name(&queue.consumer)))
+    }
+
     async fn redeliver(
         &self,
         queue: &QueueKey,

@@ -66,6 +66,17 @@ pub trait QueueControl: Send + Sync {
     /// such queue. What is published while it works may stay or go.
     async fn purge(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<Option<u64>, StoreError>;
 
+    /// Whether [`trace`](Self::trace) sees what waits and what is in flight. Where it does not, a message that was put into a queue and
+    /// is no dead letter may still be there.
+    fn sees_waiting(&self) -> bool {
+        true
+    }
+
+    /// Where a consumer's program in AWS finds the queue; none where only the bus reads it.
+    fn queue_url(&self, _queue: &QueueKey) -> Option<String> {
+        None
+    }
+
     /// Where the publications of a message are, in each queue of the workspace, as far as the engine knows.
     /// `publications` are their positions in the archive.
     async fn trace(

@@ -12,7 +12,7 @@ use crate::domain::refusal::Refusal;
 use crate::ops::refused_by_store;
 
 /// A queue's counts, which may be a moment old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStatus {
     /// Messages that wait.
     pub visible: u64,
@@ -22,6 +22,8 @@ pub struct QueueStatus {
     pub dead_lettered: u64,
     /// How long the oldest message that is no dead letter has been in the queue.
     pub oldest_age: Option<Duration>,
+    /// Where a consumer's program in AWS finds it.
+    pub url: Option<String>,
 }
 
 impl Bus {
@@ -72,6 +74,7 @@ impl Bus {
             in_flight: counts.in_flight,
             dead_lettered: counts.dead_lettered,
             oldest_age: counts.oldest_at.map(|at| at.until(now)),
+            url: self.ports.queue_control.queue_url(&key),
         })
     }
 }

@@ -70,6 +70,8 @@ pub enum WayState {
     InFlight,
     /// A dead letter.
     DeadLettered(Cause),
+    /// It was put into the queue; the engine cannot tell what became of it since.
+    Delivered,
     /// It has left the queue as messages do.
     Acknowledged,
     /// It has left the queue, and it cannot be told how: purged, or past the 14 days.
@@ -127,6 +129,7 @@ impl Bus {
             (None, None) => return Err(unknown()),
         };
         let consumers = self.consumers_of(&workspace).await?;
+        let sees_waiting = self.ports.queue_control.sees_waiting();
         Ok(MessageWay {
             message_id,
             state: state(record.as_ref(), head.as_ref()),
@@ -137,7 +140,7 @@ impl Bus {
                 .or(record.and_then(|r| r.published_at)),
             consumers: consumers
                 .into_iter()
-                .map(|consumer| way_to(consumer, &traces, head.as_ref(), now))
+                .map(|consumer| way_to(consumer, &traces, head.as_ref(), now, sees_waiting))
                 .collect(),
             archived: head,
             producer,
@@ -177,7 +180,13 @@ fn state(record: Option<&Record>, head: Option<&Head>) -> MessageState {
     }
 }
 
-fn way_to(consumer: Connection, traces: &[QueueTrace], head: Option<&Head>, now: Millis) -> ConsumerWay {
+fn way_to(
+    consumer: Connection,
+    traces: &[QueueTrace],
+    head: Option<&Head>,
+    now: Millis,
+    sees_waiting: bool,
+) -> ConsumerWay {
     let trace = traces.iter().find(|trace| trace.consumer == consumer.id);
     let mut deliveries: Vec<WayStop> = trace
         .into_iter()
@@ -187,6 +196,10 @@ fn way_to(consumer: Connection, traces: &[QueueTrace], head: Option<&Head>, now:
     if let Some(head) = head
         && let Some(state) = unseen(&consumer, &deliveries, head, purged_at, now)
     {
+        let state = match state {
+            WayState::Acknowledged if !sees_waiting => WayState::Delivered,
+            state => state,
+        };
         let stop = WayStop {
             state,
             receive_count: None,
