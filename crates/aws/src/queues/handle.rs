@@ -2,17 +2,26 @@
 //!
 //! `base64url(["1", workspace, consumer, SQS handle, SQS message id, sequence number, message id, hidden since, enqueued at, receive count, mark])`.
 //! A consumer can forge one; that gives it nothing: it works at the queue that is named in it alone, SQS checks its own, and a rejection
-//! takes the message that is named in it only if the consumer's filter does.
+//! takes the message that is named in it only if the consumer's filter does. What a rejection writes down of a handle has the form that
+//! SQS and the bus give it, so that a forged one spoils neither a key nor a list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::time::Millis;
-use storybus_protocol::id::MessageId;
+use storybus_protocol::id::{JobId, MessageId};
 
 /// The longest that is looked at: SQS's are of 1,024 characters at most, the rest is short.
 const MAX: usize = 4_096;
+/// The longest of SQS's message ids, in bytes.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-message-identifiers.html>
+const MAX_SQS_ID: usize = 100;
+/// The longest of its sequence numbers, which are of 128 bits, in digits.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+const MAX_NUMBER: usize = 39;
+/// The end of the year 9999: later times have no RFC 3339 form.
+const LAST: Millis = Millis(253_402_300_799_999);
 /// The form, so that another can follow.
 const VERSION: &str = "1";
 
@@ -92,7 +101,7 @@ impl Handle {
         let ours =
             (version, workspace, consumer) == (VERSION, queue.workspace.as_str(), queue.consumer.as_str());
         ours.then_some(())?;
-        Some(Self {
+        let handle = Self {
             sqs_handle: sqs_handle.to_owned(),
             sqs_message_id: sqs_message_id.to_owned(),
             sequence_number: number.to_owned(),
@@ -101,12 +110,33 @@ impl Handle {
             enqueued_at: Millis(at),
             receive_count: count,
             redelivery: mark.map(str::to_owned),
-        })
+        };
+        handle.is_in_form().then_some(handle)
     }
+
+    /// Whether everything in it can be what SQS and the bus have put there.
+    fn is_in_form(&self) -> bool {
+        let within = |text: &str, most: usize| (1..=most).contains(&text.len());
+        within(&self.sqs_handle, MAX)
+            && within(&self.sqs_message_id, MAX_SQS_ID)
+            && self.sqs_message_id.bytes().all(|byte| byte.is_ascii_graphic())
+            && within(&self.sequence_number, MAX_NUMBER)
+            && self.sequence_number.bytes().all(|byte| byte.is_ascii_digit())
+            && (Millis(0)..=LAST).contains(&self.enqueued_at)
+            && self.redelivery.as_deref().is_none_or(is_mark)
+    }
+}
+
+/// Whether a text is the mark of a job: `replay:<job>` or `redrive:<job>`.
+fn is_mark(text: &str) -> bool {
+    text.split_once(':')
+        .is_some_and(|(kind, job)| matches!(kind, "replay" | "redrive") && job.parse::<JobId>().is_ok())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -132,5 +162,61 @@ mod tests {
         assert_eq!(Handle::decode(&text[1..], &queue("w1", "c1")), None);
         assert_eq!(Handle::decode(&format!("{text}x"), &queue("w1", "c1")), None);
         assert_eq!(Handle::decode(&"A".repeat(5000), &queue("w1", "c1")), None);
+    }
+    /// They would become the key of a dead letter, its time or its mark.
+    #[test]
+    fn forged_parts_without_their_form_make_no_handle() {
+        let queue = QueueKey {
+            workspace: "w1".parse().unwrap(),
+            consumer: "c1".parse().unwrap(),
+        };
+        let id = MessageId::from_bytes([7; 16]).to_string();
+        let whole = json!([
+            "1",
+            "w1",
+            "c1",
+            "AQEB/+==",
+            "0199a1c4-0000-7000-8000-000000000911",
+            "18849496460467696128",
+            id,
+            1,
+            2,
+            3,
+            "redrive:j1"
+        ]);
+        let with = |place: usize, value: Value| {
+            let mut wire = whole.clone();
+            wire[place] = value;
+            Handle::decode(&URL_SAFE_NO_PAD.encode(wire.to_string()), &queue)
+        };
+        for (place, value) in [
+            (3, json!("AQEB")),
+            (4, json!("m".repeat(100))),
+            (5, json!("0")),
+            (5, json!("9".repeat(39))),
+            (7, json!(i64::MAX)),
+            (8, json!(0)),
+            (10, json!("replay:j1")),
+            (10, Value::Null),
+        ] {
+            assert!(with(place, value.clone()).is_some(), "{place} {value}");
+        }
+        for (place, value) in [
+            (3, json!("")),
+            (4, json!("")),
+            (4, json!("m".repeat(101))),
+            (4, json!("m\u{0}")),
+            (5, json!("")),
+            (5, json!("9".repeat(40))),
+            (5, json!("1-2")),
+            (8, json!(-1)),
+            (8, json!(i64::MAX)),
+            (10, json!("")),
+            (10, json!("replay:")),
+            (10, json!("else:j1")),
+            (10, json!("replay:j1\n")),
+        ] {
+            assert_eq!(with(place, value.clone()), None, "{place} {value}");
+        }
     }
 }

@@ -99,32 +99,35 @@ impl SqsQueues {
             .operation_attempt_timeout(limit)
             .build();
         let url = self.url(queue);
-        self.aws
-            .caller
-            .read(|| async {
-                let received = self
-                    .aws
-                    .sqs
-                    .receive_message()
-                    .queue_url(&url)
-                    .max_number_of_messages(i32::try_from(receive.max.clamp(1, 10)).unwrap_or(10))
-                    .wait_time_seconds(seconds(wait).min(20))
-                    .visibility_timeout(seconds(receive.visibility))
-                    .receive_request_attempt_id(&attempt)
-                    .message_system_attribute_names(System::All)
-                    .message_attribute_names("All")
-                    .customize()
-                    .config_override(aws_sdk_sqs::config::Config::builder().timeout_config(limits.clone()))
-                    .send()
-                    .await;
-                match received.map_err(Failed::from) {
-                    Ok(answer) => Ok(answer.messages.unwrap_or_default()),
-                    // it was deleted a moment ago, which the cache of the registry does not know yet; or by hand
-                    Err(failed) if failed.is_absent() => Ok(Vec::new()),
-                    Err(failed) => Err(failed),
+        let asked = self.aws.caller.read(|| async {
+            let receive = self
+                .aws
+                .sqs
+                .receive_message()
+                .queue_url(&url)
+                .max_number_of_messages(i32::try_from(receive.max.clamp(1, 10)).unwrap_or(10))
+                .wait_time_seconds(seconds(wait).min(20))
+                .visibility_timeout(seconds(receive.visibility))
+                .receive_request_attempt_id(&attempt)
+                .message_system_attribute_names(System::All)
+                .message_attribute_names("All")
+                .customize()
+                .config_override(aws_sdk_sqs::config::Config::builder().timeout_config(limits.clone()));
+            match receive.send().await {
+                Ok(answer) => Ok(Some(answer.messages.unwrap_or_default())),
+                Err(error) => {
+                    let failed = Failed::from(error);
+                    if failed.is_absent() { Ok(None) } else { Err(failed) }
                 }
-            })
-            .await
+            }
+        });
+        let (received, took) = crate::pace::timed(asked).await;
+        if let Some(messages) = received? {
+            return Ok(messages);
+        }
+        // the queue has gone, by hand or with a consumer that a cache still knows: as an empty one it has nothing, after the wait
+        crate::pace::rest(wait.saturating_sub(took)).await;
+        Ok(Vec::new())
     }
 }
 

@@ -13,20 +13,21 @@ use storybus_testkit::suite::{Factory as _, World};
 
 use crate::engine::AwsFactory;
 
-/// A handle that names another message.
-fn forged(handle: &str, n: u64) -> String {
+/// A handle that says something else at one place.
+fn changed(handle: &str, place: usize, value: serde_json::Value) -> String {
     let json = URL_SAFE_NO_PAD.decode(handle).unwrap();
     let mut wire: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
-    let before = wire[6].take();
-    assert!(
-        before
-            .as_str()
-            .unwrap()
-            .parse::<storybus_protocol::id::MessageId>()
-            .is_ok()
-    );
-    wire[6] = sample::message_id(n).to_string().into();
+    let before = std::mem::replace(&mut wire[place], value);
+    if place == 6 {
+        let id = before.as_str().unwrap();
+        assert!(id.parse::<storybus_protocol::id::MessageId>().is_ok());
+    }
     URL_SAFE_NO_PAD.encode(serde_json::to_string(&wire).unwrap())
+}
+
+/// A handle that names another message.
+fn forged(handle: &str, n: u64) -> String {
+    changed(handle, 6, sample::message_id(n).to_string().into())
 }
 
 /// Nobody sees, among its dead letters, what its filter does not take.
@@ -56,6 +57,21 @@ async fn a_forged_handle_brings_no_message_past_the_filter() {
     let reject = async |handle: String| world.queues().reject(&queue, &[handle], "no").await.unwrap();
     assert_eq!(reject(forged(handle, 1)).await, [Settled::NotArchived]);
     assert_eq!(reject(forged(handle, 9)).await, [Settled::NotArchived]);
+    // what would become a dead letter's key or time has the form that SQS gives it
+    let parts = [
+        (4, "".into()),
+        (5, "a-b".into()),
+        (5, "9".repeat(40).into()),
+        (8, i64::MAX.into()),
+        (10, "else".into()),
+    ];
+    for (place, value) in parts {
+        assert_eq!(
+            reject(changed(handle, place, value)).await,
+            [Settled::Invalid],
+            "{place}"
+        );
+    }
     assert!(world.dead_letters(&queue).await.is_empty());
     assert_eq!(reject(handle.clone()).await, [Settled::Done]);
     let dead = world.dead_letters(&queue).await;

@@ -5,6 +5,7 @@
 mod engine;
 mod faults;
 mod forged;
+mod gone;
 #[path = "../proxy/mod.rs"]
 mod proxy;
 mod rates;
