@@ -29,14 +29,7 @@ pub const PORTS: &[(&str, &[&str])] = &[
     ),
     (
         "pull",
-        &[
-            "queues",
-            "dead_letters",
-            "archive",
-            "workspaces",
-            "connections",
-            "keys",
-        ],
+        &["queues", "dead_letters", "workspaces", "connections", "keys"],
     ),
     ("token", &["connections", "rates", "hasher", "keys"]),
     (
