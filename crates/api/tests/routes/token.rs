@@ -1,7 +1,7 @@
 //! `POST /oauth/token`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,9 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use insta::assert_json_snapshot;
 use serde_json::json;
-use storybus_core::ports::SecretHasher;
+use storybus_core::ports::keys::SigningKey;
 use storybus_core::ports::secret_hasher::Busy;
-use storybus_testkit::PlainHasher;
+use storybus_core::ports::{SecretHasher, SigningKeys, StoreError};
+use storybus_testkit::{FixedKeys, PlainHasher};
 
 use crate::world::{Answer, Ask, World, ask};
 
@@ -409,4 +410,42 @@ fn more_attempts_than_can_be_checked() {
             .json(&json!({"name": "x"})),
     );
     answer.is_refused(503, "bus.unavailable");
+}
+
+/// Keys that an operator changes.
+struct Changing(Mutex<Vec<SigningKey>>);
+
+#[async_trait]
+impl SigningKeys for Changing {
+    async fn load(&self) -> Result<Vec<SigningKey>, StoreError> {
+        Ok(self.0.lock().expect("the keys").clone())
+    }
+}
+
+/// A token that was checked before ends with its key, within the 5 minutes for which keys are kept; whoever signs takes a new key
+/// within a minute.
+#[test]
+fn a_token_ends_with_its_key() {
+    let world = World::new();
+    let keys = Arc::new(Changing(Mutex::new(vec![FixedKeys::example("test-1")])));
+    let api = world.with(|ports| ports.keys = keys.clone());
+    let list = |token: &str| {
+        let asked = ask("GET", "/v1/admin/tenants").header("authorization", &format!("Bearer {token}"));
+        world.send_to(&api, asked).status
+    };
+    let old = world.operator.token.clone();
+    assert_eq!(list(&old), 200);
+    *keys.0.lock().expect("the keys") = vec![FixedKeys::example("test-2")];
+    world.clock.advance(Duration::from_secs(61));
+    let form = token()
+        .basic(&world.operator.id, &world.operator.secret)
+        .form(GRANT);
+    let new = world.send_to(&api, form).text("/access_token").to_owned();
+    assert_eq!(list(&new), 200);
+    // asked for all the time, so that nothing is prolonged by being used
+    for _ in 0..6 {
+        world.clock.advance(Duration::from_secs(50));
+        list(&old);
+    }
+    assert_eq!((list(&old), list(&new)), (401, 200));
 }

@@ -67,7 +67,7 @@ pub struct RotateSigningKeyArgs {
 }
 
 const ROTATE_HELP: &str = "A new key signs from now on. The old one is known until the tokens that it has signed have expired, within the hour; the first
-rotation two hours later or more forgets it. Functions learn of a new key within seconds, and forget an old one within five minutes.
+rotation two hours later or more forgets it. Tokens are signed with the new key within a minute; functions forget an old one within five.
 
 Examples:
   storybus rotate-signing-key storybus

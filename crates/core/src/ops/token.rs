@@ -39,6 +39,8 @@ const FAILURES_OF_SOURCE: Rate = Rate {
 };
 /// Keys are read again after this long.
 const KEYS_REFRESH: Duration = Duration::from_secs(300);
+/// By whoever signs, after this long: a key that was replaced signs no more soon after.
+const KEYS_REFRESH_SIGNING: Duration = Duration::from_secs(60);
 /// And on an unknown `kid`, but not more often than this.
 const KEYS_REFRESH_UNKNOWN: Duration = Duration::from_secs(10);
 /// How many checked tokens are remembered.
@@ -119,11 +121,19 @@ pub struct TokenCache {
     keys: Mutex<Option<LoadedKeys>>,
     /// By the SHA-256 of the token: a token itself is a secret. What a token says never changes; whether its client may
     /// still do it is asked of the registry each time.
-    checked: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+    /// It holds only while its key is among the live ones.
+    checked: Mutex<HashMap<[u8; 32], Checked>>,
     /// (address, client) pairs that have logged in.
     known: Mutex<HashSet<(String, String)>>,
     /// The hash of no secret, so that an unknown client takes as long as a known one.
     decoy: Mutex<Option<String>>,
+}
+
+/// A token that was checked.
+#[derive(Clone)]
+struct Checked {
+    kid: String,
+    claims: Arc<Claims>,
 }
 
 #[derive(Clone)]
@@ -259,7 +269,7 @@ impl Bus {
         connection: &Connection,
         scope: &'static str,
     ) -> Result<TokenAnswer, TokenRefusal> {
-        let keys = self.keys(None).await?;
+        let keys = self.keys(None, KEYS_REFRESH_SIGNING).await?;
         let (key, private) = keys
             .iter()
             .find_map(|k| k.private.as_ref().map(|p| (k, p)))
@@ -304,10 +314,13 @@ impl Bus {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let now = self.ports.clock.now().0.div_euclid(1000);
         let holds = |claims: &Claims| now < claims.exp;
-        if let Some(claims) = locked(&self.tokens.checked).get(&digest).cloned() {
-            return Ok(Some(claims).filter(|c| holds(c)));
+        let known = locked(&self.tokens.checked).get(&digest).cloned();
+        if let Some(Checked { kid, claims }) = known {
+            let keys = self.keys(Some(&kid), KEYS_REFRESH).await?;
+            let live = keys.iter().any(|key| key.kid == kid);
+            return Ok(Some(claims).filter(|c| live && holds(c)));
         }
-        let Some(claims) = self.token_verify(token).await? else {
+        let Some((kid, claims)) = self.token_verify(token).await? else {
             return Ok(None);
         };
         if !holds(&claims) {
@@ -316,16 +329,21 @@ impl Bus {
         let claims = Arc::new(claims);
         let mut checked = locked(&self.tokens.checked);
         if checked.len() >= REMEMBERED_TOKENS {
-            checked.retain(|_, c| holds(c));
+            checked.retain(|_, c| holds(&c.claims));
             if checked.len() >= REMEMBERED_TOKENS {
                 checked.clear();
             }
         }
-        checked.insert(digest, claims.clone());
+        let kept = Checked {
+            kid,
+            claims: claims.clone(),
+        };
+        checked.insert(digest, kept);
         Ok(Some(claims))
     }
 
-    async fn token_verify(&self, token: &str) -> Result<Option<Claims>, StoreError> {
+    /// The key that signed it, and what it says.
+    async fn token_verify(&self, token: &str) -> Result<Option<(String, Claims)>, StoreError> {
         let Ok(header) = jsonwebtoken::decode_header(token) else {
             return Ok(None);
         };
@@ -339,7 +357,7 @@ impl Bus {
         else {
             return Ok(None);
         };
-        let keys = self.keys(Some(&kid)).await?;
+        let keys = self.keys(Some(&kid), KEYS_REFRESH).await?;
         let Some(key) = keys.iter().find(|k| k.kid == kid) else {
             return Ok(None);
         };
@@ -354,7 +372,7 @@ impl Bus {
         validation.validate_exp = false;
         Ok(jsonwebtoken::decode::<Claims>(token, &decoding, &validation)
             .ok()
-            .map(|data| data.claims))
+            .map(|data| (kid, data.claims)))
     }
 
     /// The JWKS (RFC 7517): every live public key.
@@ -363,7 +381,7 @@ impl Bus {
     ///
     /// When the keys cannot be loaded.
     pub async fn jwks(&self) -> Result<serde_json::Value, StoreError> {
-        let keys = self.keys(None).await?;
+        let keys = self.keys(None, KEYS_REFRESH).await?;
         let keys: Vec<serde_json::Value> = keys
             .iter()
             .map(|k| {
@@ -376,17 +394,17 @@ impl Bus {
         Ok(serde_json::json!({ "keys": keys }))
     }
 
-    /// The keys, loaded at first use, then every 5 minutes, and when one is wanted that is not among them.
-    async fn keys(&self, wanted: Option<&str>) -> Result<Arc<Vec<SigningKey>>, StoreError> {
+    /// The keys, loaded at first use, again when they are `refresh` old, and when one is wanted that is not among them.
+    async fn keys(
+        &self,
+        wanted: Option<&str>,
+        refresh: Duration,
+    ) -> Result<Arc<Vec<SigningKey>>, StoreError> {
         let now = self.ports.clock.now();
         let loaded = locked(&self.tokens.keys).clone();
         if let Some(loaded) = loaded {
             let missing = wanted.is_some_and(|kid| !loaded.keys.iter().any(|k| k.kid == kid));
-            let fresh_for = if missing {
-                KEYS_REFRESH_UNKNOWN
-            } else {
-                KEYS_REFRESH
-            };
+            let fresh_for = if missing { KEYS_REFRESH_UNKNOWN } else { refresh };
             if now < loaded.at.plus(fresh_for) {
                 return Ok(loaded.keys);
             }
