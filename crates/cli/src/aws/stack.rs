@@ -31,11 +31,12 @@ pub(super) async fn find(args: &StackArgs) -> Result<Stack, Failure> {
     let client = aws_sdk_cloudformation::Client::new(&shared);
     let found = client.describe_stacks().stack_name(&args.stack).send().await;
     let found = found.map_err(|error| {
-        Failure::unusable(format!(
-            "the stack {} cannot be looked at: {}",
-            args.stack,
-            DisplayErrorContext(&error)
-        ))
+        // What the service says itself: its answer as the SDK would print it is for the SDK's authors.
+        let why = match error.as_service_error() {
+            Some(said) => said.meta().message().unwrap_or("it does not say why").to_owned(),
+            None => DisplayErrorContext(&error).to_string(),
+        };
+        Failure::unusable(format!("the stack {} cannot be looked at: {why}", args.stack))
     })?;
     let Some(stack) = found.stacks().first() else {
         return Err(Failure::unusable(format!("there is no stack {}", args.stack)));
