@@ -430,7 +430,7 @@ fn a_token_ends_with_its_key() {
     let keys = Arc::new(Changing(Mutex::new(vec![FixedKeys::example("test-1")])));
     let api = world.with(|ports| ports.keys = keys.clone());
     let list = |token: &str| {
-        let asked = ask("GET", "/v1/admin/tenants").header("authorization", &format!("Bearer {token}"));
+        let asked = ask("GET", "/v1/admin/tenants").header("authorization", format!("Bearer {token}"));
         world.send_to(&api, asked).status
     };
     let old = world.operator.token.clone();
