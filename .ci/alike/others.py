@@ -46,11 +46,12 @@ def documents(w):
 
 
 def no_route(w):
+    # nothing percent-encoded: an HTTP API hands paths on decoded (docs/aws.md)
     workspace, producer = w.any_producer()
     path = w.rng.choice(["/nonsense", f"/tenants/<<{workspace.symbol}>>/nonsense", "/admin/nonsense", f"/admin/tenants/<<{workspace.symbol}>>/nonsense",
                          f"/tenants/<<{workspace.symbol}>>/messages/", f"/tenants//messages", f"/tenants/<<{workspace.symbol}>>/consumers/c1/nonsense",
                          f"/tenants/<<{workspace.symbol}>>/consumers", "/oauth", "/oauth/token/x", "/admin/tenants/", "/jwt/messages/x", "/%2e%2e/x",
-                         "/admin/audit/x", f"/tenants/<<{workspace.symbol}>>/consumers/a/b/c/d", "/jwt/message%73", f"/tenants/<<{workspace.symbol}>>/messages/a%2Fb"])
+                         "/admin/audit/x", f"/tenants/<<{workspace.symbol}>>/consumers/a/b/c/d"])
     method = w.rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH"])
     who = w.rng.choice([producer.symbol, "O0", None])
     w.run.request("no route", method, path, {} if method in ("POST", "PUT", "PATCH") else None, who)
