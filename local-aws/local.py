@@ -39,7 +39,11 @@ def environment():
         if not stamp.exists() or stamp.read_text() != wanted:
             subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True, stdout=sys.stderr)
             install = [venv / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*install, "-r", HERE / "requirements-sam.txt"], check=True, stdout=sys.stderr)
+            print(f"installing what local-aws/requirements-sam.txt names (a minute or more)", file=sys.stderr, flush=True)
+            for attempt in (1, 2, 3):  # a registry may fail for a moment
+                done = subprocess.run([*install, "-r", HERE / "requirements-sam.txt"], check=attempt == 3, stdout=sys.stderr)
+                if done.returncode == 0:
+                    break
             stamp.write_text(wanted)
     return venv
 
