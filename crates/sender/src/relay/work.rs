@@ -1,0 +1,325 @@
+//! The relay's loop: steps and attempts side by side, in one task.
+//!
+//! While a step runs, and in a short pause after it, attempts end; the next step settles them together. So the more there is to do, the more a transaction
+//! carries.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
+use super::Relay;
+use super::attempt::{Made, Standing, millis};
+use super::goal::Goal;
+use super::observer::Ended;
+use super::policy::{Policy, Rounds};
+use crate::outbox::step::{self, Claim, Step, Stepped, Want};
+use crate::outbox::{OutboxError, Own, State, Trouble};
+
+/// How long the first that came back waits for others before it is settled, while more are under way.
+const GATHER: Duration = Duration::from_millis(2);
+/// How long a step may take before its connection is given up.
+const STEP: Duration = Duration::from_secs(60);
+/// The pause after a step that failed; doubled each time, up to [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long a failing database is waited for when there is an end to wait for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is known of a target.
+#[derive(Debug, Default)]
+struct Traffic {
+    under_way: usize,
+    bytes: u64,
+    /// It pauses until then, by this process's clock.
+    paused_until: Option<Duration>,
+    /// It has refused the sender, and not been seen to take a message since: one at a time.
+    probing: bool,
+}
+
+/// What the loop holds.
+struct Work {
+    session: Option<Own>,
+    traffic: BTreeMap<String, Traffic>,
+    /// What came back and is not settled.
+    back: Vec<Made>,
+    /// The ids of what is claimed and not settled.
+    busy: BTreeSet<i64>,
+    failures: u32,
+    failing_since: Option<Duration>,
+}
+
+impl Relay {
+    pub(super) async fn work(
+        &self,
+        goal: &mut Goal,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), OutboxError> {
+        let mut stop = pin!(stop.fuse());
+        let mut stopping = false;
+        // What lies ahead of the given messages is not theirs to park.
+        let foreign = Policy {
+            rounds: match self.policy.rounds {
+                Rounds::One => Rounds::DAY,
+                rounds @ Rounds::For { .. } => rounds,
+            },
+            ..self.policy.clone()
+        };
+        let mut running = FuturesUnordered::new();
+        let mut work = Work {
+            session: None,
+            traffic: self
+                .transports
+                .keys()
+                .map(|target| (target.clone(), Traffic::default()))
+                .collect(),
+            back: Vec::new(),
+            busy: BTreeSet::new(),
+            failures: 0,
+            failing_since: None,
+        };
+        loop {
+            let over = stopping || goal.is_over();
+            if over && running.is_empty() && work.back.is_empty() {
+                break;
+            }
+            let began = self.clock.elapsed();
+            let settling = std::mem::take(&mut work.back);
+            let asked = if over { Some(Vec::new()) } else { goal.window() };
+            let mut session = work.session.take();
+            let stepped = {
+                let wants = self.wants(&work, began, over);
+                let settle: Vec<_> = settling.iter().map(|made| made.settling.clone()).collect();
+                let step = Step {
+                    owner: &self.owner,
+                    lease: millis(self.lease),
+                    settle: &settle,
+                    wants: &wants,
+                    only: asked.as_deref(),
+                    offset: self.outbox.offset(),
+                };
+                let mut step = pin!(self.step(&mut session, &step));
+                loop {
+                    tokio::select! {
+                        stepped = &mut step => break stepped,
+                        Some(made) = running.next(), if !running.is_empty() => work.came_back(self, made),
+                        () = &mut stop, if !stopping => stopping = true,
+                    }
+                }
+            };
+            let wait = match stepped {
+                Ok(stepped) => {
+                    work.session = session;
+                    work.failures = 0;
+                    work.failing_since = None;
+                    self.observer.stepped();
+                    let more = stepped.more;
+                    let wait = stepped.due_in.map_or(self.poll, |due_in| {
+                        self.poll.min(Duration::from_millis(due_in.max(0).unsigned_abs()))
+                    });
+                    let claims = self.learn(&mut work, goal, asked.as_deref(), &settling, stepped);
+                    for claim in claims {
+                        let Some(transport) = self.transports.get(&claim.target) else {
+                            continue;
+                        };
+                        let policy = if goal.wants(claim.id) {
+                            &self.policy
+                        } else {
+                            &foreign
+                        };
+                        running.push(self.attempt(claim, &**transport, policy, began));
+                    }
+                    if more { Duration::ZERO } else { wait }
+                }
+                Err(error) => {
+                    self.observer.troubled(&error);
+                    work.back.splice(0..0, settling);
+                    let now = self.clock.elapsed();
+                    let since = *work.failing_since.get_or_insert(now);
+                    let waited_for = stopping || matches!(goal, Goal::These(_));
+                    if waited_for && running.is_empty() && now.saturating_sub(since) >= PATIENCE {
+                        return Err(error);
+                    }
+                    let pause = (PAUSE * 2_u32.saturating_pow(work.failures.min(10))).min(LONGEST_PAUSE);
+                    work.failures += 1;
+                    pause
+                }
+            };
+            // Until there is something to do: something came back, something is due, or somebody says so.
+            let failing = work.failures > 0;
+            let mut timer = self.clock.sleep(wait);
+            let mut gathering = false;
+            loop {
+                let over = stopping || goal.is_over();
+                if !failing {
+                    let enough = work.back.len() * 4 >= running.len() + work.back.len();
+                    if (over && running.is_empty()) || (!work.back.is_empty() && enough) {
+                        break;
+                    }
+                    if !work.back.is_empty() && !gathering {
+                        gathering = true;
+                        timer = self.clock.sleep(GATHER);
+                    }
+                }
+                tokio::select! {
+                    Some(made) = running.next(), if !running.is_empty() => work.came_back(self, made),
+                    () = &mut timer => break,
+                    () = self.outbox.woken(), if !failing && !over => {
+                        if running.is_empty() {
+                            break;
+                        }
+                        if !gathering {
+                            gathering = true;
+                            timer = self.clock.sleep(GATHER);
+                        }
+                    }
+                    () = &mut stop, if !stopping => stopping = true,
+                }
+            }
+        }
+        if let Some(session) = work.session {
+            session.close().await;
+        }
+        Ok(())
+    }
+
+    /// What is to be claimed of each target.
+    fn wants(&self, work: &Work, now: Duration, over: bool) -> Vec<Want<'_>> {
+        let share = self.bytes / u64::try_from(self.transports.len().max(1)).unwrap_or(1);
+        self.transports
+            .iter()
+            .filter(|_| !over)
+            .filter_map(|(target, transport)| {
+                let traffic = work.traffic.get(target)?;
+                if traffic.paused_until.is_some_and(|until| until > now) {
+                    return None;
+                }
+                let most = if traffic.probing { 1 } else { self.concurrency };
+                Some(Want {
+                    target,
+                    slots: most.saturating_sub(traffic.under_way),
+                    bytes: if traffic.under_way == 0 {
+                        share.max(1)
+                    } else {
+                        share.saturating_sub(traffic.bytes)
+                    },
+                    memory: millis(transport.memory().saturating_sub(self.limits.timeout)),
+                    deserted_after: i64::from(self.limits.max_attempts) * 2,
+                    given_up_after: millis(self.policy.span()),
+                    parked_turn: self.policy.parked_turn(),
+                })
+            })
+            .filter(|want| want.slots > 0 && want.bytes > 0)
+            .collect()
+    }
+
+    async fn step(&self, session: &mut Option<Own>, step: &Step<'_>) -> Result<Stepped, OutboxError> {
+        let work = async {
+            let mut own = match session.take() {
+                Some(own) => own,
+                None => self.outbox.connect().await?,
+            };
+            let stepped = step::step(own.conn(), step).await?;
+            *session = Some(own);
+            Ok(stepped)
+        };
+        tokio::select! {
+            biased;
+            stepped = work => stepped,
+            () = self.clock.sleep(STEP) => Err(OutboxError::Unreachable(Trouble::new("the database did not answer within a minute"))),
+        }
+    }
+
+    /// Takes note of what a step did. What it claimed.
+    fn learn(
+        &self,
+        work: &mut Work,
+        goal: &mut Goal,
+        asked: Option<&[i64]>,
+        settling: &[Made],
+        stepped: Stepped,
+    ) -> Vec<Claim> {
+        for made in settling {
+            let image = &made.settling.image;
+            work.busy.remove(&image.id);
+            if let Some(traffic) = work.traffic.get_mut(&made.target) {
+                traffic.under_way = traffic.under_way.saturating_sub(1);
+                traffic.bytes = traffic.bytes.saturating_sub(made.bytes);
+            }
+            if !stepped.settled.contains(&image.id) {
+                self.observer.taken_over(&made.target, &made.key);
+            } else if image.state != State::Pending {
+                self.observer.ended(&Ended {
+                    id: image.id,
+                    target: &made.target,
+                    key: &made.key,
+                    state: image.state,
+                    attempts: u64::try_from(image.attempts).unwrap_or(0),
+                    rule: image.last.rule.as_deref(),
+                    detail: image.last.detail.as_deref(),
+                });
+            }
+        }
+        for parked in &stepped.parked {
+            self.observer.ended(&Ended {
+                id: parked.id,
+                target: &parked.target,
+                key: &parked.key,
+                state: State::Parked,
+                attempts: u64::try_from(parked.attempts).unwrap_or(0),
+                rule: parked.last.rule.as_deref(),
+                detail: parked.last.detail.as_deref(),
+            });
+        }
+        for claim in &stepped.claims {
+            work.busy.insert(claim.id);
+            if let Some(traffic) = work.traffic.get_mut(&claim.target) {
+                traffic.under_way += 1;
+                traffic.bytes += claim.body.len() as u64;
+            }
+        }
+        if let (Goal::These(these), Some(asked)) = (goal, asked) {
+            let now = self.clock.elapsed();
+            let paused = work
+                .traffic
+                .iter()
+                .filter(|(_, traffic)| traffic.paused_until.is_some_and(|until| until > now))
+                .map(|(target, _)| target.clone())
+                .collect();
+            these.learn(
+                asked,
+                &stepped.standings,
+                &work.busy,
+                &paused,
+                self.limits.max_delay,
+            );
+        }
+        stepped.claims
+    }
+}
+
+impl Work {
+    fn came_back(&mut self, relay: &Relay, made: Made) {
+        if let Some(traffic) = self.traffic.get_mut(&made.target) {
+            match made.sender {
+                Some(Standing::Good) => {
+                    traffic.probing = false;
+                    traffic.paused_until = None;
+                }
+                Some(Standing::Refused) => {
+                    let pause = relay.policy.target_pause;
+                    if !pause.is_zero() {
+                        traffic.probing = true;
+                        traffic.paused_until = Some(relay.clock.elapsed() + pause);
+                        relay.observer.paused(&made.target, pause);
+                    }
+                }
+                None => {}
+            }
+        }
+        self.back.push(made);
+    }
+}
