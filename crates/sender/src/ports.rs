@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+mod system;
+
+pub use system::{SystemClock, SystemRandom};
+
 /// The time of this process: for pauses, and for how long ago something was.
 #[async_trait]
 pub trait Clock: Send + Sync {

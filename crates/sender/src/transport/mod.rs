@@ -1,8 +1,20 @@
 //! One attempt to send one message: the port that each kind of partner implements.
 
+pub mod bus;
+mod http;
+pub mod rest;
+mod retry_after;
+mod secret;
+pub(crate) mod text;
+pub mod verdict;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
+
+pub use bus::{BusConfig, BusConfigError, BusTransport};
+pub use rest::{RestConfig, RestConfigError, RestTransport};
+pub use secret::{NoSecret, Secret};
 
 use crate::answer::Answer;
 

@@ -1,0 +1,126 @@
+//! From a verdict to what the outbox has to know: what a no is about, and what may be left of the message at the bus.
+
+use std::time::Duration;
+
+use storybus_protocol::rule;
+
+use super::seconds;
+use crate::answer::{About, Answer, Left, Outcome, Retry};
+use crate::transport::text::clean;
+use crate::transport::verdict::{Reason, TRANSPORT, Verdict};
+
+/// The answer that a verdict is.
+pub(super) fn answer(verdict: Verdict, status: u16, retry_after: Option<Duration>) -> Answer {
+    let yes = |outcome| Answer {
+        outcome,
+        status: Some(status),
+        rule: None,
+        detail: None,
+        retry: Retry::No,
+        retry_after: None,
+        about: About::Message,
+        left: Left::Maybe,
+    };
+    match verdict {
+        Verdict::Accepted { .. } => yes(Outcome::Accepted),
+        Verdict::Duplicate { .. } => yes(Outcome::Duplicate),
+        Verdict::Refused { first, others, retry } => {
+            let (about, left) = if first.source == TRANSPORT {
+                (about_foreign(status), left_foreign(status))
+            } else {
+                (about(status, &first.rule), left(status, &first.rule))
+            };
+            Answer {
+                outcome: Outcome::Refused,
+                status: Some(status),
+                detail: Some(detail(&first, &others)),
+                rule: Some(first.rule),
+                retry,
+                retry_after,
+                about,
+                left,
+            }
+        }
+    }
+}
+
+/// What a refusal of the bus's own is about. A message that cannot be sent as this sender stands is not refused for it: it is
+/// not the message's fault, and it would be lost.
+fn about(status: u16, rule: &str) -> About {
+    match (status, rule) {
+        (409, rule::COMMIT_CONTENTION) | (408 | 429 | 500..=599, _) => About::Moment,
+        (_, rule::PRODUCER_NOT_REGISTERED | rule::REQUEST_INVALID) => About::Sender,
+        // No credentials, no such route, an encoding that something on the way has added, headers that are too large.
+        (401 | 404 | 405 | 415 | 431, _) => About::Sender,
+        _ => About::Message,
+    }
+}
+
+/// What is left after a refusal of the bus's own. Its refusals leave nothing (guarantee D), but for those that speak of what it has.
+fn left(status: u16, rule: &str) -> Left {
+    match (status, rule) {
+        (_, rule::MESSAGE_ID_REUSED | rule::MESSAGE_SUPERSEDED) => Left::Maybe,
+        (503, rule::BUS_UNAVAILABLE) | (429, _) => Left::Nothing,
+        (408 | 500..=599, _) => Left::Maybe,
+        _ => Left::Nothing,
+    }
+}
+
+/// What an answer that is not the bus's own is about: no word about the message, unless something on the way carries none so large.
+fn about_foreign(status: u16) -> About {
+    match status {
+        200..=299 | 408 | 425 | 429 | 500..=599 => About::Moment,
+        413 => About::Message,
+        _ => About::Sender,
+    }
+}
+
+/// What may be left after an answer that is not the bus's own: it may have come in place of the bus's. Some mean that the request was
+/// not passed on.
+fn left_foreign(status: u16) -> Left {
+    match status {
+        401 | 407 | 413 | 429 => Left::Nothing,
+        _ => Left::Maybe,
+    }
+}
+
+/// The first reason, and how many others there are.
+fn detail(first: &Reason, others: &[Reason]) -> String {
+    let at = first
+        .path
+        .as_deref()
+        .map_or_else(String::new, |path| format!(" (at {path})"));
+    let more = match others.len() {
+        0 => String::new(),
+        1 => "; and one more reason".to_owned(),
+        n => format!("; and {n} more reasons"),
+    };
+    clean(&format!("{}{at}{more}", first.message))
+}
+
+/// No answer to the message in time.
+pub(super) fn too_slow(time: Duration) -> Answer {
+    Answer {
+        outcome: Outcome::NetworkError,
+        status: None,
+        rule: None,
+        detail: Some(format!("no answer within {}", seconds(time))),
+        retry: Retry::Backoff,
+        retry_after: None,
+        about: About::Moment,
+        left: Left::Maybe,
+    }
+}
+
+/// No token in time.
+pub(super) fn no_token_in_time(time: Duration) -> Answer {
+    Answer {
+        outcome: Outcome::TokenError,
+        detail: Some(format!(
+            "no access token within {}; the message was not sent",
+            seconds(time)
+        )),
+        left: Left::Nothing,
+        ..too_slow(time)
+    }
+}

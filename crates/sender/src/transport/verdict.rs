@@ -1,0 +1,188 @@
+//! What an answer of a bus says.
+//!
+//! Two questions decide: is this the bus's own answer, and what does it say? Between a producer and its bus stand gateways, load
+//! balancers and proxies, and each answers in its own form: a page in HTML, nothing at all, a throttle's JSON. A *yes* is believed only
+//! in the bus's form and about the message that was sent, since a message that is taken for delivered is never sent again. What
+//! is not the bus's own has the source `transport` and the rule `http.<status>`.
+//!
+//! A newer bus may know sources and rules that this version does not: they are passed on as they are.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::answer::Retry;
+
+/// The source of what no bus said.
+pub const TRANSPORT: &str = "transport";
+/// Longest source and longest rule, in characters. They go into logs and metrics.
+const MAX_NAME: usize = 100;
+/// The most violations that are kept of a refusal.
+const MAX_KEPT: usize = 100;
+/// How a refusal begins as a bus writes it: what a list that was too long to be read whole is known by.
+const REFUSAL: &[u8] = br#"{"accepted":false,"violations":["#;
+
+/// One reason, as it was told.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Reason {
+    /// Which kind of check, or [`TRANSPORT`].
+    pub source: String,
+    /// The rule id.
+    pub rule: String,
+    /// For people.
+    #[serde(default)]
+    pub message: String,
+    /// JSON Pointer to the value at fault.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The bus has accepted the message now.
+    Accepted {
+        /// As sent.
+        message_id: String,
+        /// The schema that the payload was checked against.
+        family: Option<String>,
+        /// What it let pass.
+        tolerated: Vec<Reason>,
+    },
+    /// The bus has published it before.
+    Duplicate {
+        /// As sent.
+        message_id: String,
+    },
+    /// No.
+    Refused {
+        /// The first reason.
+        first: Reason,
+        /// The others, as far as they are kept.
+        others: Vec<Reason>,
+        /// Whether one call tries again.
+        retry: Retry,
+    },
+}
+
+/// The members of every answer of a bus. What is only for people must not turn a yes into a no, so it is read leniently.
+#[derive(Deserialize)]
+struct Body {
+    accepted: bool,
+    #[serde(default)]
+    duplicate: bool,
+    #[serde(default)]
+    dry_run: bool,
+    #[serde(default)]
+    message_id: Option<String>,
+    #[serde(default)]
+    family: Value,
+    #[serde(default)]
+    tolerated: Value,
+    #[serde(default)]
+    violations: Value,
+}
+
+/// Reads an answer. `sent` is the `message_id` that was sent, where it is known; `body` may be the beginning of one that was too long.
+#[must_use]
+pub fn read(status: u16, body: &[u8], sent: Option<&str>) -> Verdict {
+    own(status, body, sent).unwrap_or_else(|| Verdict::Refused {
+        first: Reason {
+            source: TRANSPORT.to_owned(),
+            rule: format!("http.{status}"),
+            message: foreign(status, body),
+            path: None,
+        },
+        others: Vec::new(),
+        retry: retry(status),
+    })
+}
+
+/// The rule of one call of a client. A yes that is no bus's own (a hotel's log-in page) is like no answer at all.
+fn retry(status: u16) -> Retry {
+    match status {
+        401 => Retry::NewToken,
+        408 | 429 | 500..=599 | 200..=299 => Retry::Backoff,
+        _ => Retry::No,
+    }
+}
+
+/// The bus's own answer, or `None`.
+fn own(status: u16, body: &[u8], sent: Option<&str>) -> Option<Verdict> {
+    let Ok(read) = serde_json::from_slice::<Body>(body) else {
+        let first = (status >= 400).then(|| first_of_many(body)).flatten()?;
+        return refused(status, vec![first]);
+    };
+    match (status, read.accepted) {
+        (200 | 202, true) => {
+            let message_id = read.message_id?;
+            let ours = sent.is_none_or(|sent| sent.eq_ignore_ascii_case(&message_id));
+            // A dry run wrote nothing.
+            if !ours || read.dry_run || read.duplicate != (status == 200) {
+                return None;
+            }
+            Some(if read.duplicate {
+                Verdict::Duplicate { message_id }
+            } else {
+                Verdict::Accepted {
+                    message_id,
+                    family: read.family.as_str().map(ToOwned::to_owned),
+                    tolerated: reasons(read.tolerated),
+                }
+            })
+        }
+        (400..=599, false) => refused(status, reasons(read.violations)),
+        _ => None,
+    }
+}
+
+fn refused(status: u16, reasons: Vec<Reason>) -> Option<Verdict> {
+    let mut reasons = reasons.into_iter();
+    Some(Verdict::Refused {
+        first: reasons.next()?,
+        others: reasons.collect(),
+        retry: retry(status),
+    })
+}
+
+/// Those of the list that are reasons.
+fn reasons(list: Value) -> Vec<Reason> {
+    let Value::Array(list) = list else {
+        return Vec::new();
+    };
+    list.into_iter()
+        .filter_map(|entry| Reason::deserialize(entry).ok())
+        .filter(is_named)
+        .take(MAX_KEPT)
+        .collect()
+}
+
+fn is_named(reason: &Reason) -> bool {
+    let is_name =
+        |text: &str| (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    is_name(&reason.source) && is_name(&reason.rule)
+}
+
+/// The first violation of a refusal whose end is missing: a bus lists all that it finds, which can be megabytes.
+fn first_of_many(body: &[u8]) -> Option<Reason> {
+    let list = body.strip_prefix(REFUSAL)?;
+    let mut list = serde_json::Deserializer::from_slice(list).into_iter::<Reason>();
+    list.next()?.ok().filter(is_named)
+}
+
+/// What was there instead of a bus's answer. Nothing of its text is repeated: nobody knows whose it is.
+fn foreign(status: u16, body: &[u8]) -> String {
+    let start = body.trim_ascii_start();
+    let what = match start.first() {
+        None => "an empty answer",
+        Some(b'<') => "a page in HTML or XML",
+        Some(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => "JSON in another form",
+        Some(_) => "no JSON",
+    };
+    let from = match status {
+        300..=399 => "a redirect, which a token never follows: correct the base URL",
+        429 => "a throttle on the way to the bus",
+        500..=599 | 408 => "a gateway or proxy on the way to the bus, or the bus is down",
+        _ => "a proxy, a log-in page or another service: check the base URL and what stands between",
+    };
+    format!("{status} with {what}, not from the bus itself: {from}")
+}

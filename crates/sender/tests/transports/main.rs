@@ -1,0 +1,10 @@
+//! The transports and the one call, against servers of the tests' own on loopback: what a bus, a gateway, a proxy or an enemy may answer.
+
+mod bus;
+mod cases;
+mod hostile;
+mod proxy;
+mod rest;
+mod retry_after;
+mod support;
+mod token;
