@@ -1,12 +1,15 @@
 //! What the outbox has to know of an envelope that somebody else has written: its two ids. The rest is the bus's to judge.
 
 use serde::Deserialize;
+use serde_json::error::Category;
 use storybus_protocol::id::{CorrelationId, MessageId};
 
 use crate::message::{Group, Invalid, Key, Message, Target};
+use crate::transport::text::is_object;
 
 /// The largest message that a bus takes, in bytes.
 pub const MAX_BUS_MESSAGE: usize = 240_000;
+const NO_OBJECT: &str = "it is no JSON object with one message_id and one correlation_id, both texts";
 
 /// A message for a bus, of the exact bytes of an envelope: its `message_id` is the key, its `correlation_id` the order group.
 ///
@@ -49,16 +52,19 @@ impl Ids {
         let text = str::from_utf8(bytes)
             .map_err(|e| not_an_envelope(format!("it is not UTF-8 (at byte {})", e.valid_up_to())))?;
         // The parser's own words may repeat the message, so only the place is told.
-        serde_json::from_str(text).map_err(|e| {
+        let ids = serde_json::from_str(text).map_err(|e| {
             let (line, column) = (e.line(), e.column());
             let what = match e.classify() {
-                serde_json::error::Category::Data => {
-                    "it is no JSON object with one message_id and one correlation_id, both texts"
-                }
-                _ => "it is not JSON",
+                Category::Data => NO_OBJECT,
+                Category::Io | Category::Syntax | Category::Eof => "it is not JSON",
             };
             not_an_envelope(format!("{what} (line {line}, column {column})"))
-        })
+        })?;
+        if is_object(bytes) {
+            Ok(ids)
+        } else {
+            Err(not_an_envelope(NO_OBJECT.to_owned()))
+        }
     }
 }
 
@@ -113,6 +119,11 @@ mod tests {
             (b"\xef\xbb\xbf{}".to_vec(), "it is not JSON"),
             (b"\"hunter2\"".to_vec(), "it is no JSON object"),
             (b"[\"hunter2\"]".to_vec(), "it is no JSON object"),
+            (
+                b"[\"0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07\",\"0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b08\"]"
+                    .to_vec(),
+                "it is no JSON object",
+            ),
             (
                 b"{\"message_id\":\"hunter2\",\"correlation_id\":5}".to_vec(),
                 "it is no JSON object",

@@ -28,6 +28,11 @@ pub(crate) fn without(text: String, secrets: &[&str]) -> String {
     secrets.iter().fold(text, hidden)
 }
 
+/// Whether this can be a JSON object. A list would do for a Rust structure as well: its members, in their order.
+pub(crate) fn is_object(json: &[u8]) -> bool {
+    json.trim_ascii_start().first() == Some(&b'{')
+}
+
 /// Every byte but the unreserved characters of RFC 3986 as `%XX`.
 pub(crate) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());

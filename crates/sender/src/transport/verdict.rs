@@ -10,6 +10,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::text::is_object;
 use crate::answer::Retry;
 
 /// The source of what no bus said.
@@ -108,6 +109,9 @@ fn retry(status: u16) -> Retry {
 
 /// The bus's own answer, or `None`.
 fn own(status: u16, body: &[u8], sent: Option<&str>) -> Option<Verdict> {
+    if !is_object(body) {
+        return None;
+    }
     let Ok(read) = serde_json::from_slice::<Body>(body) else {
         let first = (status >= 400).then(|| first_of_many(body)).flatten()?;
         return refused(status, vec![first]);

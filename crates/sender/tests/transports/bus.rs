@@ -132,6 +132,13 @@ async fn what_is_not_the_buss_own_is_the_transports() {
         (200, page, Backoff, Moment, Maybe),
         (202, "", Backoff, Moment, Maybe),
         (204, "", Backoff, Moment, Maybe),
+        (
+            202,
+            r#"[true,false,false,"0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07",null,[],[]]"#,
+            Backoff,
+            Moment,
+            Maybe,
+        ),
         (202, r#"{"accepted":true}"#, Backoff, Moment, Maybe),
         (
             202,

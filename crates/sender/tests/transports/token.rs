@@ -251,6 +251,7 @@ async fn a_failing_log_in_is_of_the_moment() {
         answer(408, ""),
         answer(200, "<html>Welcome to our hotel</html>"),
         answer(200, "{}"),
+        answer(200, r#"["token-number-1","Bearer",3600]"#),
         answer(204, ""),
         answer(200, r#"{"access_token":"two words"}"#),
         answer(200, "{\"access_token\":\"a\\r\\nx-injected: y\"}"),

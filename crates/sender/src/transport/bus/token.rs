@@ -353,7 +353,7 @@ struct Given {
 
 /// The token of a `200`, and how many seconds it holds.
 fn given(reply: &Reply) -> Option<(String, f64)> {
-    if reply.status != 200 {
+    if reply.status != 200 || !text::is_object(&reply.body) {
         return None;
     }
     let given: Given = serde_json::from_slice(&reply.body).ok()?;
