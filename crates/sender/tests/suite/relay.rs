@@ -1,0 +1,127 @@
+//! What becomes of messages.
+
+use std::time::Duration;
+
+use storybus_sender::outbox::State;
+use tokio::sync::oneshot;
+
+use crate::support::partner::{busy, contention, refused};
+use crate::support::{Partner, Recorder, message, of_group, on_both};
+
+/// A relay in a task of its own, until it is stopped.
+pub(crate) struct Running {
+    stop: Option<oneshot::Sender<()>>,
+    task: tokio::task::JoinHandle<Result<(), storybus_sender::outbox::OutboxError>>,
+}
+
+impl Running {
+    pub(crate) fn start(relay: storybus_sender::relay::Relay) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            relay
+                .run(async {
+                    let _ = stopped.await;
+                })
+                .await
+        });
+        Self {
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        tokio::time::timeout(crate::support::SOON, self.task)
+            .await
+            .expect("it stops")
+            .expect("it does not panic")
+            .expect("it settles");
+    }
+}
+
+on_both! {
+    async fn what_is_enqueued_is_delivered_unchanged(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        let relay = Running::start(db.relay(&partner, &recorder));
+        for n in 0..20 {
+            db.enqueue(&message(&format!("m{n}"))).await;
+        }
+        recorder.ended(20).await;
+        relay.stop().await;
+        for n in 0..20 {
+            let name = format!("m{n}");
+            assert_eq!(db.state(&name).await, State::Delivered);
+            assert!(partner.got().iter().any(|got| got.key == name && got.body == message(&name).body));
+        }
+    }
+
+    async fn a_line_is_sent_in_order_and_others_go_on(db) {
+        let (partner, recorder) = (Partner::closed(), Recorder::new());
+        for n in 0..5 {
+            for group in ["a", "b", "c"] {
+                db.enqueue(&of_group(group, &format!("{group}{n}"))).await;
+            }
+        }
+        let relay = Running::start(db.relay(&partner, &recorder));
+        partner.has_got(3).await;
+        let mut first = partner.keys();
+        first.sort();
+        assert_eq!(first, ["a0", "b0", "c0"], "one of each line, and no more");
+        partner.open(100);
+        recorder.ended(15).await;
+        relay.stop().await;
+        for group in ["a", "b", "c"] {
+            let got: Vec<_> = partner.keys().into_iter().filter(|key| key.starts_with(group)).collect();
+            let expected: Vec<_> = (0..5).map(|n| format!("{group}{n}")).collect();
+            assert_eq!(got, expected);
+        }
+    }
+
+    async fn a_refused_message_lets_its_line_go_on(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        partner.says("a", [refused()]);
+        db.enqueue(&of_group("g", "a")).await;
+        db.enqueue(&of_group("g", "b")).await;
+        let relay = Running::start(db.relay(&partner, &recorder));
+        recorder.ended(2).await;
+        relay.stop().await;
+        let a = db.show("a").await;
+        assert_eq!((a.state, a.attempts), (State::Refused, 1));
+        assert_eq!(a.last.rule.as_deref(), Some("envelope.required"));
+        assert_eq!(db.state("b").await, State::Delivered);
+    }
+
+    async fn not_now_is_tried_again_after_a_pause(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        partner.says("a", [busy(), contention()]);
+        db.enqueue(&message("a")).await;
+        let relay = Running::start(db.relay(&partner, &recorder));
+        for attempts in 1..=2 {
+            recorder.attempted(attempts).await;
+            until_due(&db, "a").await;
+            assert_eq!(recorder.attempts(), attempts, "not before its time");
+            db.advance(Duration::from_secs(2));
+        }
+        recorder.ended(1).await;
+        relay.stop().await;
+        let a = db.show("a").await;
+        assert_eq!((a.state, a.attempts), (State::Delivered, 3));
+        assert!(partner.got().iter().all(|got| got.body == message("a").body));
+    }
+}
+
+/// Comes back when the message is written down as due later.
+pub(crate) async fn until_due(db: &crate::support::Db, name: &str) {
+    tokio::time::timeout(crate::support::SOON, async {
+        loop {
+            let entry = db.show(name).await;
+            if !entry.under_way && entry.last.outcome.is_some() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("it is settled");
+}
