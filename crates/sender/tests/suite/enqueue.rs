@@ -130,7 +130,13 @@ fn an_address_with_a_password_is_never_repeated() {
         let error = Outbox::open(bad).expect_err(bad).to_string();
         assert!(!error.contains("s3cret"), "{error}");
     }
-    for path in ["outbox.db", "./dir/outbox.db", "C:/outbox.db", "sqlite:outbox.db", "sqlite://outbox.db"] {
+    for path in [
+        "outbox.db",
+        "./dir/outbox.db",
+        "C:/outbox.db",
+        "sqlite:outbox.db",
+        "sqlite://outbox.db",
+    ] {
         assert!(Outbox::open(path).is_ok(), "{path}");
     }
 }

@@ -85,16 +85,8 @@ impl Caller {
     pub(crate) async fn int(&mut self, sql: &str) -> i64 {
         let sql = AssertSqlSafe(sql.to_owned());
         match self {
-            Self::Sqlite(conn) => sqlx::query(sql)
-                .fetch_one(conn)
-                .await
-                .expect("a row")
-                .get(0),
-            Self::Postgres(conn) => sqlx::query(sql)
-                .fetch_one(conn)
-                .await
-                .expect("a row")
-                .get(0),
+            Self::Sqlite(conn) => sqlx::query(sql).fetch_one(conn).await.expect("a row").get(0),
+            Self::Postgres(conn) => sqlx::query(sql).fetch_one(conn).await.expect("a row").get(0),
         }
     }
 
@@ -161,17 +153,9 @@ impl Db {
 
     pub(crate) async fn caller(&self) -> Caller {
         if self.is_postgres() {
-            Caller::Postgres(
-                PgConnection::connect(&self.url)
-                    .await
-                    .expect("a connection"),
-            )
+            Caller::Postgres(PgConnection::connect(&self.url).await.expect("a connection"))
         } else {
-            Caller::Sqlite(
-                SqliteConnection::connect(&self.url)
-                    .await
-                    .expect("a connection"),
-            )
+            Caller::Sqlite(SqliteConnection::connect(&self.url).await.expect("a connection"))
         }
     }
 

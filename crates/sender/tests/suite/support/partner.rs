@@ -146,12 +146,24 @@ pub(crate) fn refused() -> Answer {
 
 /// A no to the sender.
 pub(crate) fn sender_refused() -> Answer {
-    no(403, "producer.not_registered", About::Sender, Retry::No, Left::Nothing)
+    no(
+        403,
+        "producer.not_registered",
+        About::Sender,
+        Retry::No,
+        Left::Nothing,
+    )
 }
 
 /// Credentials that the partner does not take.
 pub(crate) fn unauthenticated() -> Answer {
-    no(401, "producer.unauthenticated", About::Sender, Retry::NewToken, Left::Nothing)
+    no(
+        401,
+        "producer.unauthenticated",
+        About::Sender,
+        Retry::NewToken,
+        Left::Nothing,
+    )
 }
 
 /// Nothing was recorded for it; again in a moment. Final for one call.
@@ -161,7 +173,13 @@ pub(crate) fn contention() -> Answer {
 
 /// Not now.
 pub(crate) fn busy() -> Answer {
-    no(503, "bus.unavailable", About::Moment, Retry::Backoff, Left::Nothing)
+    no(
+        503,
+        "bus.unavailable",
+        About::Moment,
+        Retry::Backoff,
+        Left::Nothing,
+    )
 }
 
 /// No answer: the message may have arrived.
