@@ -125,7 +125,7 @@ fn somebody_else() -> (u32, u32) {
         for line in users.lines() {
             let mut fields = line.split(':');
             if fields.next() == Some(wanted) {
-                let mut number = || fields.nth(0).and_then(|field| field.parse().ok());
+                let mut number = || fields.next().and_then(|field| field.parse().ok());
                 let _password = number();
                 if let (Some(user), Some(group)) = (number(), number()) {
                     return (user, group);
