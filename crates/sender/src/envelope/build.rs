@@ -279,11 +279,8 @@ fn checked_system(given: Option<Result<Value, String>>) -> Result<Value, Invalid
         .ok_or_else(|| invalid(MEMBER, "it is missing"))?
         .map_err(|e| invalid(MEMBER, e))?;
     for name in ["system_id", "system_type"] {
-        if !system
-            .get(name)
-            .and_then(Value::as_str)
-            .is_some_and(|text| !text.is_empty())
-        {
+        let text = system.get(name).and_then(Value::as_str).unwrap_or_default();
+        if text.is_empty() {
             return wrong(MEMBER, format!("it is an object with a text {name}"));
         }
     }

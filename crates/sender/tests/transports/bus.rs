@@ -6,10 +6,10 @@ use std::time::Duration;
 use storybus_sender::answer::{About, Left, Outcome, Retry};
 use storybus_sender::ports::SystemClock;
 use storybus_sender::transport::{BusConfig, BusTransport, Outgoing, Secret, Transport};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{
-    AMPLE, ENVELOPE, ID, SECRET, Server, accepted, answer, answer_with, attempt, bus, hasty, outgoing,
-    refusal, transport,
+    AMPLE, ENVELOPE, ID, SECRET, Server, accepted, answer, answer_with, attempt, bus, refusal, transport,
 };
 
 #[tokio::test]
@@ -279,21 +279,66 @@ async fn where_nobody_listens_nothing_was_sent() {
 }
 
 #[tokio::test]
+async fn a_message_for_which_there_was_no_connection_was_not_sent() {
+    // It gives a token, and is gone.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/", listener.local_addr().unwrap());
+    let once = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(listener);
+        let body = r#"{"access_token":"token-number-1","token_type":"Bearer","expires_in":3600}"#;
+        let head = format!(
+            "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        stream
+            .write_all(&[head.as_bytes(), body.as_bytes()].concat())
+            .await
+            .unwrap();
+    });
+    let answer = attempt(&to(url)).await;
+    once.await.unwrap();
+    assert_eq!(
+        (answer.outcome, answer.left),
+        (Outcome::NetworkError, Left::Nothing)
+    );
+    assert_eq!((answer.retry, answer.about), (Retry::Backoff, About::Moment));
+    assert!(answer.detail.unwrap().contains("the connection was refused"));
+}
+
+#[tokio::test]
 async fn a_host_that_does_not_speak_tls_gets_nothing() {
-    let server = bus(vec![accepted()]).await;
-    let url = server.url("/v1/").replace("http:", "https:");
-    let transport = BusTransport::new(
-        BusConfig::new(url, "p1", Secret::new(SECRET)),
-        Arc::new(SystemClock),
-    )
-    .unwrap();
-    let answer = transport.attempt(outgoing(), hasty(5_000)).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/v1/", listener.local_addr().unwrap());
+    let plain = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        let mut all = Vec::new();
+        drop(stream.read_to_end(&mut all).await);
+        all
+    });
+    let answer = attempt(&to(url)).await;
     assert_eq!(
         (answer.outcome, answer.left),
         (Outcome::TokenError, Left::Nothing)
     );
-    assert_eq!(answer.retry, Retry::Backoff);
-    assert!(server.seen().is_empty());
+    assert_eq!((answer.retry, answer.about), (Retry::Backoff, About::Moment));
+    assert!(answer.detail.unwrap().contains("no connection"));
+    let heard = String::from_utf8_lossy(&plain.await.unwrap()).into_owned();
+    assert!(!heard.contains("oauth"), "{heard}");
+}
+
+fn to(url: String) -> BusTransport {
+    BusTransport::new(
+        BusConfig::new(url, "p1", Secret::new(SECRET)),
+        Arc::new(SystemClock),
+    )
+    .unwrap()
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ async fn a_gigabyte_that_never_comes_takes_no_memory_and_no_time() {
 async fn a_refusal_with_very_many_reasons_is_known_by_its_first() {
     let one =
         r#"{"source":"schema","rule":"story-context.type","message":"must be a text","path":"/payload/a/0"}"#;
-    let many = vec![one; 20_000].join(",");
+    let many = [one; 20_000].join(",");
     let server = bus(vec![answer(
         400,
         &format!(r#"{{"accepted":false,"violations":[{many}]}}"#),
@@ -133,7 +133,7 @@ async fn a_refusal_with_very_many_reasons_is_known_by_its_first() {
     assert_eq!(refused.rule.as_deref(), Some("story-context.type"));
     assert_eq!((refused.retry, refused.about), (Retry::No, About::Message));
 
-    let few = vec![one; 3].join(",");
+    let few = [one; 3].join(",");
     let server = bus(vec![answer(
         400,
         &format!(r#"{{"accepted":false,"violations":[{few}]}}"#),

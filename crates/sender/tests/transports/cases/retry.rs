@@ -50,7 +50,7 @@ async fn retries() {
             let responses = case["responses"].as_array().unwrap();
             let waits = responses.contains(&json!("timeout"));
             let timeout = if waits {
-                Duration::from_secs(1)
+                Duration::from_secs(2)
             } else {
                 limits.timeout
             };

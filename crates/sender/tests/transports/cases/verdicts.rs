@@ -47,7 +47,7 @@ fn verdicts() {
             let status = u16::try_from(response["status"].as_u64().unwrap()).unwrap();
             // `null` stands for a body that is no JSON.
             let bodies = match &response["body"] {
-                Value::Null => vec!["", "null", "Bad Gateway", "<html>", "{\"accepted\":fal"]
+                Value::Null => ["", "null", "Bad Gateway", "<html>", "{\"accepted\":fal"]
                     .iter()
                     .map(|b| b.as_bytes().to_vec())
                     .collect(),
