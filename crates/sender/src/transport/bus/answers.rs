@@ -6,11 +6,16 @@ use storybus_protocol::rule;
 
 use super::seconds;
 use crate::answer::{About, Answer, Left, Outcome, Retry};
-use crate::transport::text::clean;
+use crate::transport::text::{clean, without};
 use crate::transport::verdict::{Reason, TRANSPORT, Verdict};
 
-/// The answer that a verdict is.
-pub(super) fn answer(verdict: Verdict, status: u16, retry_after: Option<Duration>) -> Answer {
+/// The answer that a verdict is, without any of these secrets.
+pub(super) fn answer(
+    verdict: Verdict,
+    status: u16,
+    retry_after: Option<Duration>,
+    secrets: &[&str],
+) -> Answer {
     let yes = |outcome| Answer {
         outcome,
         status: Some(status),
@@ -33,8 +38,8 @@ pub(super) fn answer(verdict: Verdict, status: u16, retry_after: Option<Duration
             Answer {
                 outcome: Outcome::Refused,
                 status: Some(status),
-                detail: Some(detail(&first, &others)),
-                rule: Some(first.rule),
+                detail: Some(clean(&without(detail(&first, &others), secrets))),
+                rule: Some(without(first.rule, secrets)),
                 retry,
                 retry_after,
                 about,
@@ -95,7 +100,7 @@ fn detail(first: &Reason, others: &[Reason]) -> String {
         1 => "; and one more reason".to_owned(),
         n => format!("; and {n} more reasons"),
     };
-    clean(&format!("{}{at}{more}", first.message))
+    format!("{}{at}{more}", first.message)
 }
 
 /// No answer to the message in time.

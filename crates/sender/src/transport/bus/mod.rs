@@ -19,7 +19,7 @@ pub use config::{BusConfig, BusConfigError};
 
 use self::token::{Token, Tokens};
 use super::http::{Http, Options, Sending, seconds, within};
-use super::{Attempt, Outgoing, Transport, text, verdict};
+use super::{Attempt, Outgoing, Transport, verdict};
 use crate::answer::{About, Answer, Left, Outcome, Retry};
 use crate::envelope::message_id_of;
 use crate::ports::Clock;
@@ -29,7 +29,7 @@ pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How much of an answer is read. A refusal can list more; its first reason is enough.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// A bus. Cloning it is not needed: it may be shared by as many attempts as one likes, and all of them share one token.
+/// A bus. It may be shared by as many attempts as one likes, and all of them share one token. Attempts are made in a Tokio runtime.
 pub struct BusTransport {
     http: Http,
     messages: Url,
@@ -74,13 +74,10 @@ impl BusTransport {
         if reply.status == 401 {
             self.tokens.refused(&token);
         }
+        let verdict = verdict::read(reply.status, as_text(&reply.body), id.as_deref());
         // What answers there may not be a bus, and may send back what it was sent.
-        let body = text::without(
-            String::from_utf8_lossy(&reply.body).into_owned(),
-            &[token.text(), self.secret.expose()],
-        );
-        let verdict = verdict::read(reply.status, body.as_bytes(), id.as_deref());
-        answers::answer(verdict, reply.status, reply.retry_after)
+        let secrets = [token.text(), self.secret.expose()];
+        answers::answer(verdict, reply.status, reply.retry_after, &secrets)
     }
 
     fn request(
@@ -129,6 +126,15 @@ impl Transport for BusTransport {
     /// 7 days.
     fn memory(&self) -> Duration {
         MEMORY
+    }
+}
+
+/// The answer, where it is text: a bus writes nothing else. One that was too long may end inside a character.
+fn as_text(body: &[u8]) -> &[u8] {
+    match str::from_utf8(body) {
+        Ok(_) => body,
+        Err(error) if error.error_len().is_none() => &body[..error.valid_up_to()],
+        Err(_) => b"not UTF-8",
     }
 }
 
