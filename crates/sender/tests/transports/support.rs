@@ -245,6 +245,15 @@ pub(crate) async fn bus(script: Vec<Reaction>) -> Server {
     .await
 }
 
+/// Waits until it is so, for half a minute at most.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let end = SystemClock.elapsed() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(SystemClock.elapsed() < end, "it did not come about");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// The real clock, which the test can put forward. It sleeps in real time.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead(AtomicU64);
