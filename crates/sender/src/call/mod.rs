@@ -2,7 +2,7 @@
 //!
 //! [`send`] is a client without an outbox: it is right for what may be lost when the process ends, and it leaves the decision
 //! about a [`commit.contention`](storybus_protocol::rule::COMMIT_CONTENTION) to its caller. The rule that it follows is
-//! [`Round`], which a relay follows as well.
+//! [`Round`]; a relay's [policy](crate::relay) begins with the same and goes beyond it.
 
 mod limits;
 mod round;

@@ -190,3 +190,65 @@ fn foreign(status: u16, body: &[u8]) -> String {
     };
     format!("{status} with {what}, not from the bus itself: {from}")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const YES: &str = r#"{"accepted":true,"message_id":"0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07","message_type":"story.context","family":null}"#;
+    const NO: &str = r#"{"accepted":false,"violations":[{"source":"policy","rule":"a.b","message":"m"},{"source":"policy","rule":"c.d","message":"m"}]}"#;
+
+    fn is_yes(verdict: &Verdict) -> bool {
+        matches!(verdict, Verdict::Accepted { .. } | Verdict::Duplicate { .. })
+    }
+
+    #[test]
+    fn the_beginning_of_a_yes_is_none() {
+        assert!(is_yes(&read(202, YES.as_bytes(), None)));
+        for end in 0..YES.len() {
+            assert!(!is_yes(&read(202, &YES.as_bytes()[..end], None)), "{end}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_refusal_is_known_by_its_first_reason_if_that_is_whole() {
+        let first = NO.find("},{").expect("two reasons") + 1;
+        for end in 0..NO.len() {
+            let verdict = read(400, &NO.as_bytes()[..end], None);
+            let Verdict::Refused {
+                first: reason, retry, ..
+            } = verdict
+            else {
+                panic!("{verdict:?}");
+            };
+            let rule = if end < first { "http.400" } else { "a.b" };
+            assert_eq!((reason.rule.as_str(), retry), (rule, Retry::No), "{end}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_is_a_yes_by_chance(status in 100..1000_u16, body in proptest::collection::vec(any::<u8>(), 0..64)) {
+            prop_assert!(!is_yes(&read(status, &body, None)));
+        }
+
+        #[test]
+        fn a_yes_needs_its_status(status in 100..1000_u16) {
+            prop_assert_eq!(is_yes(&read(status, YES.as_bytes(), None)), status == 202);
+        }
+
+        #[test]
+        fn a_yes_with_a_byte_changed_is_about_another_message_or_none(at in 0..YES.len(), byte in any::<u8>()) {
+            let mut body = YES.as_bytes().to_vec();
+            body[at] = byte;
+            let sent = "0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07";
+            match read(202, &body, Some(sent)) {
+                Verdict::Accepted { message_id, .. } => prop_assert!(message_id.eq_ignore_ascii_case(sent)),
+                Verdict::Duplicate { .. } => prop_assert!(false),
+                Verdict::Refused { first, .. } => prop_assert_eq!(first.rule, "http.202"),
+            }
+        }
+    }
+}

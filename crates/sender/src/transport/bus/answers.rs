@@ -71,12 +71,13 @@ fn left(status: u16, rule: &str) -> Left {
     }
 }
 
-/// What an answer that is not the bus's own is about: no word about the message, unless something on the way carries none so large.
+/// What an answer that is not the bus's own is about. No word about the message, unless something on the way carries none so large. A
+/// redirect, a wrong URL, a proxy that asks for a log-in stand in the way of every message; a firewall may dislike this one alone.
 fn about_foreign(status: u16) -> About {
     match status {
-        200..=299 | 408 | 425 | 429 | 500..=599 => About::Moment,
         413 => About::Message,
-        _ => About::Sender,
+        300..=399 | 401 | 404 | 405 | 407 | 431 => About::Sender,
+        _ => About::Moment,
     }
 }
 
