@@ -1,9 +1,9 @@
 //! Batches: many commands, one commit.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -43,11 +43,10 @@ enum Stop {
     Commit(rusqlite::Error),
 }
 
-/// What SQLite's hook tells of each commit.
-#[derive(Default)]
-struct WalMeter {
-    frames: AtomicU32,
-    written: AtomicBool,
+thread_local! {
+    /// What SQLite's hook told of the last commit on this thread: the frames of the WAL, until they are asked for. The hook is a plain
+    /// function, and runs inside the commit.
+    static WAL_FRAMES: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 /// The write connection and all that a commit has to be told to.
@@ -57,7 +56,6 @@ pub(crate) struct Batches {
     clock: Arc<EngineClock>,
     durability: Arc<Durability>,
     checkpoints: Arc<Checkpoints>,
-    wal: Arc<WalMeter>,
     frame_bytes: u64,
     numbers: HashMap<WorkspaceId, i64>,
     positions: Positions,
@@ -71,7 +69,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(crate) fn new(
-        mut connection: Connection,
+        connection: Connection,
         registry: Arc<Registry>,
         clock: Arc<EngineClock>,
         durability: Arc<Durability>,
@@ -79,15 +77,10 @@ impl Batches {
         notes: Arc<Notes>,
         archive_retention: Duration,
     ) -> rusqlite::Result<Self> {
-        let wal = Arc::new(WalMeter::default());
-        let meter = Arc::clone(&wal);
-        connection.wal_hook(Some(move |_: &mut _, frames: std::ffi::c_int| {
-            meter
-                .frames
-                .store(u32::try_from(frames).unwrap_or(0), Ordering::Relaxed);
-            meter.written.store(true, Ordering::Relaxed);
+        connection.wal_hook(Some(|_, frames| {
+            WAL_FRAMES.set(Some(u32::try_from(frames).unwrap_or(0)));
             Ok(())
-        }))?;
+        }));
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let positions = Positions::load(&connection)?;
         let mut batches = Self {
@@ -96,7 +89,6 @@ impl Batches {
             clock,
             durability,
             checkpoints,
-            wal,
             frame_bytes: u64::from(page) + FRAME_HEADER,
             numbers: HashMap::new(),
             positions,
@@ -260,8 +252,7 @@ impl Batches {
 
     /// Numbers the commit, if it wrote anything.
     fn note_commit(&self) {
-        if self.wal.written.swap(false, Ordering::Relaxed) {
-            let frames = self.wal.frames.load(Ordering::Relaxed);
+        if let Some(frames) = WAL_FRAMES.take() {
             self.durability
                 .committed(WAL_HEADER + u64::from(frames) * self.frame_bytes);
             self.checkpoints.grown(frames);
