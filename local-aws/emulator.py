@@ -226,9 +226,19 @@ sqs._HANDLERS["SendMessageBatch"] = send_batch
 publish_any = original(sns, "publish_internal")
 
 
+# A topic's own policy may deny publications to everybody, whatever a role's allows.
+# https://docs.aws.amazon.com/sns/latest/dg/sns-overview-of-managing-access.html
+def is_closed(topic_arn):
+    policy = (topic_of(topic_arn) or {}).get("attributes", {}).get("Policy") or "{}"
+    return any(s["Effect"] == "Deny" and s["Principal"] == "*" and s["Action"] == "sns:Publish"
+               for s in json.loads(policy).get("Statement", []))
+
+
 def publish(topic_arn, message, subject="", **rest):
     def fault(reason):
         return sns.SnsPublishError("InvalidParameter", f"Invalid parameter: {reason}")
+    if is_closed(topic_arn):
+        raise sns.SnsPublishError("AuthorizationError", f"not authorized to perform: SNS:Publish on resource: {topic_arn}")
     if not message:
         raise fault("Empty message")
     for name, key in [("MessageGroupId", "message_group_id"), ("MessageDeduplicationId", "message_deduplication_id")]:

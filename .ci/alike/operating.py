@@ -32,7 +32,7 @@ def new_producer(w):
     if len(workspace.producers) < 5:
         types = w.rng.choice([["*"], ["story.*", "telling.*"], ["asset.note", "asset.ingested", "story.context"], []])
         rate = {"rate": {"per_second": 1000, "burst": 1000}} if w.rng.random() < 0.2 else {}
-        role = {"role_arn": f"arn:aws:iam::123456789012:role/{w.name}-{w.symbol('role')}"} if w.rng.random() < 0.2 else {}
+        role = {"role_arn": f"arn:aws:iam::000000000000:role/{w.name}-{w.symbol('role')}"} if w.rng.random() < 0.2 else {}
         w.producer(workspace, types, w.rng.randint(1, 3), **rate, **role)
     else:
         lists(w)
@@ -160,7 +160,7 @@ def rename(w):
     body = w.rng.choice([{"name": f"renamed {w.rng.randrange(99)}"}, {}, {"name": "żółć 漢字"}])
     if connection.symbol.startswith("P") and w.rng.random() < 0.5:
         body["rate"] = w.rng.choice([None, {"per_second": 900, "burst": 900}])
-        body["role_arn"] = w.rng.choice([None, f"arn:aws:iam::123456789012:role/{w.name}-{w.symbol('role')}"])
+        body["role_arn"] = w.rng.choice([None, f"arn:aws:iam::000000000000:role/{w.name}-{w.symbol('role')}"])
     if connection.symbol.startswith("C") and w.rng.random() < 0.3:
         body["reader_role_arn"] = w.rng.choice([None, "arn:aws:iam::000000000000:role/reader"])
     w.run.request("changed", "PATCH", at, body, "O0", drop=("settled_by",))

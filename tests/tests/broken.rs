@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use storybus_core::ops::admin::{Actor, ConsumerMembers, ProducerMembers};
 use storybus_tests::{Answer, Ended, Fault, Function, Plan, Stack, queue};
 
 const PUBLISH: &str = env!("CARGO_BIN_EXE_fn-publish");
@@ -47,6 +48,7 @@ async fn what_is_broken_is_told_apart() {
     a_table(&stack).await;
     a_topic(&stack).await;
     a_job(&stack).await;
+    a_role(&stack).await;
     itself(&stack).await;
 }
 
@@ -136,8 +138,56 @@ async fn a_topic(stack: &Stack) {
         let function = stack.function(PUBLISH, always("Publish", status, code)).await;
         let body = message(number, "desk.note");
         is(&publish(stack, &function, &body).await, 503, "bus.publish_failed");
+        let log = function.log();
+        assert!(log.contains(code) && log.contains("PublicationsRefused"), "{log}");
+        // one that was deleted by hand is named: nobody else sees which it is
+        let topic = stack.aws.config().topic_name(&stack.workspace);
+        assert_eq!(log.contains(&topic), code == "NotFound", "{log}");
         function.plan(Plan::default());
         is(&publish(stack, &function, &body).await, 202, "-");
+    }
+}
+
+/// A role lies in the account of the bus; one of another account, or another partition, could never be used.
+async fn a_role(stack: &Stack) {
+    let (actor, tenant) = (Actor::bus(), stack.workspace.as_str());
+    for (arn, is_refused) in [
+        ("arn:aws:iam::444455556666:role/reader", true),
+        ("arn:aws-cn:iam::000000000000:role/reader", true),
+        ("arn:aws:iam::000000000000:user/reader", true),
+        ("arn:aws:iam::000000000000:role/desk/reader", false),
+    ] {
+        let consumer = ConsumerMembers {
+            name: Some("reader".to_owned()),
+            reader_role_arn: Some(Some(arn.to_owned())),
+            ..ConsumerMembers::default()
+        };
+        let producer = ProducerMembers {
+            name: Some("sender".to_owned()),
+            system_ids: Some(Vec::new()),
+            message_types: Some(Vec::new()),
+            role_arn: Some(Some(arn.to_owned())),
+            ..ProducerMembers::default()
+        };
+        let of_producer = stack.bus.producer_create(&actor, tenant, &producer).await;
+        let of_consumer = stack.bus.consumer_create(&actor, tenant, &consumer).await;
+        let changed = stack
+            .bus
+            .consumer_update(&actor, tenant, stack.consumer.as_str(), &consumer)
+            .await;
+        let refusals = [
+            ("/role_arn", of_producer.err()),
+            ("/reader_role_arn", of_consumer.err()),
+            ("/reader_role_arn", changed.err()),
+        ];
+        for (path, refusal) in refusals {
+            assert_eq!(refusal.is_some(), is_refused, "{arn}: {refusal:?}");
+            if let Some(refusal) = refusal {
+                assert_eq!(refusal.violations.len(), 1, "{refusal:?}");
+                assert_eq!(refusal.violations[0].rule, "request.invalid");
+                assert_eq!(refusal.violations[0].path.as_deref(), Some(path), "{arn}");
+            }
+        }
     }
 }
 

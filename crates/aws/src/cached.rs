@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use storybus_core::domain::connection::{Connection, Workspace};
+use storybus_core::domain::connection::{AwsAccount, Connection, Workspace};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::audit::AuditEntry;
 use storybus_core::ports::workspaces::RegistryError;
@@ -205,6 +205,10 @@ impl Connections for CachedConnections {
 
     fn filter_settles_in(&self) -> Duration {
         self.inner.filter_settles_in()
+    }
+
+    fn account_of_roles(&self) -> Option<AwsAccount<'_>> {
+        self.inner.account_of_roles()
     }
 }
 

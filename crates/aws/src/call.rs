@@ -100,6 +100,13 @@ impl Failed {
     }
 }
 
+impl Failed {
+    /// Whether SNS said that what is to be made is there with other attributes.
+    pub(crate) fn says_it_exists(&self) -> bool {
+        self.code.as_deref() == Some("InvalidParameter") && self.reason.contains("already exists")
+    }
+}
+
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.code {

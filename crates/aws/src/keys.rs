@@ -25,6 +25,7 @@
 //! | refusal | `REFUSED#<workspace>#<day>` | time and log event | | `activity` |
 //! | token bucket | `RATE#<digest, hex>` | `-` | | `rates` |
 //! | public keys | `KEYS` | `-` | | `signing_keys` |
+//! | the key that seals receipt handles | `SEAL` | `-` | | `queues` |
 //!
 //! The table of the archive (`archive`). A message should cost one write unit of 1 kB, names included, so they are short. Its
 //! indexes hold keys only, in the same order.
@@ -146,6 +147,11 @@ pub(crate) fn role(workspace: &WorkspaceId, role: AwsRole<'_>) -> Item {
 /// The public keys of access tokens.
 pub(crate) fn public_keys() -> Item {
     key("KEYS", ONLY)
+}
+
+/// The key that seals receipt handles.
+pub(crate) fn seal() -> Item {
+    key("SEAL", ONLY)
 }
 
 /// A partition of the archive.

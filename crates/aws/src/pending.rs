@@ -25,7 +25,7 @@ pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(120);
 pub(crate) enum Doing {
     /// Made: not in the registry yet. Left alone, it is removed.
     Making,
-    /// Changed: left alone, it gets the settings that the registry has.
+    /// Changed, or made anew after it was deleted by hand: left alone, it gets what the registry has.
     Changing,
     /// Removed: not in the registry any more. Left alone, the removal is finished.
     Removing,
@@ -132,9 +132,11 @@ impl Pending {
             .value(":token", s(&self.token.0))
     }
 
-    /// Takes the note away, if it is ours still.
-    pub(crate) async fn clear(&self, aws: &Aws) -> Result<(), StoreError> {
-        aws.write_one(&aws.config.table, self.end()).await.map(|_| ())
+    /// Takes the note away, if it is ours still; says whether it was. A repetition whose first try did it finds none either, so
+    /// `false` means: look whether it is as it should be.
+    pub(crate) async fn clear(&self, aws: &Aws) -> Result<bool, StoreError> {
+        let ended = aws.write_one(&aws.config.table, self.end()).await?;
+        Ok(ended == Committed::Done)
     }
 
     /// Makes another's note ours, in order to do this; `None` when it was not as it was read.
@@ -173,6 +175,6 @@ impl Aws {
             Whose::Workspace(id) => self.remove_topic(id).await?,
             Whose::Consumer(workspace, id) => self.remove_consumer(workspace, id).await?,
         }
-        pending.clear(self).await
+        pending.clear(self).await.map(drop)
     }
 }

@@ -1,16 +1,18 @@
-//! What is looked after every few minutes: jobs whose message was lost, resources that were left half made.
+//! What is looked after every few minutes: jobs whose message was lost, resources that were left half made, and those that somebody
+//! has deleted by hand.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use storybus_core::ports::workspaces::RegistryError;
 use storybus_core::ports::{Clock, Connections as _, Random, StoreError, Workspaces as _};
-use storybus_protocol::id::JobId;
+use storybus_protocol::id::{ConnectionId, JobId, WorkspaceId};
 
 use crate::Aws;
 use crate::connections::DynamoConnections;
 use crate::jobs::DynamoJobs;
-use crate::pending::{Doing, Pending, Whose};
+use crate::mender::Mender;
+use crate::pending::{ABANDONED_AFTER, Doing, Pending, Whose};
 use crate::registry::Token;
 use crate::workspaces::DynamoWorkspaces;
 
@@ -30,6 +32,7 @@ pub struct Sweeper {
     jobs: DynamoJobs,
     workspaces: DynamoWorkspaces,
     connections: DynamoConnections,
+    mender: Mender,
 }
 
 /// What a sweep came to.
@@ -43,17 +46,29 @@ pub struct Swept {
     pub settled: usize,
     /// How many were not, and are tried again by the next sweep.
     pub unsettled: usize,
+    /// Workspaces whose topic, or whose archive's subscription, had been deleted and was made anew.
+    pub topics_anew: Vec<WorkspaceId>,
+    /// Consumers of whose queues or subscription something had been deleted and was made anew.
+    pub consumers_anew: Vec<ConnectionId>,
 }
 
 impl Aws {
     /// The sweeper.
     #[must_use]
     pub fn sweeper(&self, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Sweeper {
+        let workspaces = self.workspaces(clock.clone(), random.clone());
+        let connections = self.connections(clock.clone(), random.clone());
         Sweeper {
             aws: self.clone(),
             jobs: self.jobs(clock.clone(), random.clone()),
-            workspaces: self.workspaces(clock.clone(), random.clone()),
-            connections: self.connections(clock.clone(), random.clone()),
+            mender: Mender {
+                aws: self.clone(),
+                clock: clock.clone(),
+                workspaces: workspaces.clone(),
+                connections: connections.clone(),
+            },
+            workspaces,
+            connections,
             clock,
             random,
         }
@@ -61,12 +76,12 @@ impl Aws {
 }
 
 impl Sweeper {
-    /// Sends the message of every unfinished job again that was not written for some minutes, and finishes or takes back what was
-    /// begun more than 15 minutes ago. One that fails does not keep the others.
+    /// Sends the message of every unfinished job again that was not written for some minutes, finishes or takes back what was
+    /// begun more than 15 minutes ago, and makes anew what was deleted by hand. One that fails does not keep the others.
     ///
     /// # Errors
     ///
-    /// When the table cannot be read.
+    /// When the table or the lists of what is there cannot be read.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         let now = self.clock.now();
@@ -85,7 +100,12 @@ impl Sweeper {
             }
         }
         for pending in self.aws.pending().await? {
-            if pending.at.until(now) < LEFT_FOR {
+            // nothing can be published to a topic that is being made anew, and two who make it do no harm
+            let left_for = match (&pending.whose, pending.doing) {
+                (Whose::Workspace(_), Doing::Changing) => ABANDONED_AFTER,
+                _ => LEFT_FOR,
+            };
+            if pending.at.until(now) < left_for {
                 continue;
             }
             match self.settle(&pending).await {
@@ -96,6 +116,9 @@ impl Sweeper {
                 }
             }
         }
+        let mended = self.mender.look().await?;
+        swept.unsettled += mended.failed;
+        (swept.topics_anew, swept.consumers_anew) = (mended.topics, mended.consumers);
         Ok(swept)
     }
 
@@ -114,12 +137,12 @@ impl Sweeper {
             Whose::Consumer(_, id) => self.connections.get(id).await?.is_some(),
         };
         match (doing, is_registered) {
-            (Doing::Changing, _) => self.connections.restore(&mine).await,
+            (Doing::Changing, _) => self.mender.restore(&mine).await,
             (_, false) => Ok(self.aws.remove_pending(&mine).await?),
             // never seen: a note to remove what the registry has is no reason to remove it
             (_, true) => {
                 tracing::error!(pending = ?mine, "a note of something removed that is there");
-                Ok(mine.clear(&self.aws).await?)
+                Ok(mine.clear(&self.aws).await.map(drop)?)
             }
         }
     }

@@ -73,6 +73,13 @@ impl Topic for SnsTopic {
             .await;
         match sent.map_err(Failed::from) {
             Ok(_) => Ok(()),
+            Err(failed) if failed.is_absent() => Err(PublishError::Refused {
+                reason: format!(
+                    "the topic {} is not there; the sweeper makes it anew: {failed}",
+                    self.aws.config.topic_name(workspace)
+                ),
+                retryable: false,
+            }),
             Err(failed) => Err(told(&failed)),
         }
     }

@@ -292,13 +292,14 @@ impl Aws {
 
     /// Writes several items in one transaction, if every condition holds. No item may be in it twice. The client token names the
     /// write: DynamoDB does nothing for a second one with it within 10 minutes, so it must be fresh, or follow from values that are
-    /// never used twice ([`client_token`]).
+    /// never used twice ([`client_token`]). Without one, every try is a write of its own: for writes that find their own traces.
     pub(crate) async fn write_together(
         &self,
         table: &str,
-        token: String,
+        token: impl Into<Option<String>>,
         actions: Vec<Action>,
     ) -> Result<Committed, StoreError> {
+        let token = token.into();
         let actions = actions
             .into_iter()
             .map(|action| action.in_transaction(table))
@@ -308,7 +309,7 @@ impl Aws {
                 let request = self
                     .dynamodb
                     .transact_write_items()
-                    .client_request_token(&token)
+                    .set_client_request_token(token.clone())
                     .set_transact_items(Some(actions.clone()));
                 async move {
                     match request.send().await {

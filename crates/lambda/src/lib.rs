@@ -6,6 +6,7 @@
 //! - [`logs`], [`metrics`]: one JSON object a line, on standard output.
 //! - [`panics`]: a panic is an answer and a line, and the next request works.
 //! - [`ports`]: time, randomness, hashes of secrets.
+//! - [`wiring`], [`policies`]: which ports each function has, and what it may therefore do on AWS.
 
 pub mod functions;
 pub mod http;
@@ -14,6 +15,7 @@ pub mod jobs;
 pub mod logs;
 pub mod metrics;
 pub mod panics;
+pub mod policies;
 pub mod ports;
 pub mod queue;
 mod runtime;

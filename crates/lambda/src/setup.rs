@@ -98,6 +98,9 @@ impl Setup {
         self.meter.count("JobsSentAgain", swept.sent_again.len());
         self.meter.count("PendingSettled", swept.settled);
         self.meter.count("PendingLeft", swept.unsettled);
+        // each is an error in the log, which names it
+        let anew = swept.topics_anew.len() + swept.consumers_anew.len();
+        self.meter.count("MadeAnew", anew);
         // so that a replay has something to go on from when the archive's queue is never seen empty
         self.aws.archive(Arc::clone(&self.clock)).advance().await
     }
@@ -106,7 +109,8 @@ impl Setup {
         match asked {
             // Done again it changes nothing, so an update mends what a create has missed.
             RequestType::Create | RequestType::Update => {
-                self.aws.secret_keys().make_first(self.clock.now()).await
+                self.aws.secret_keys().make_first(self.clock.now()).await?;
+                self.aws.make_seal(&*self.random).await
             }
             RequestType::Delete => self.aws.teardown().await,
         }

@@ -1,7 +1,7 @@
 //! Which ports each function has: what it has no business with is [`Absent`].
 //!
-//! [`PORTS`] says it as a table, which the wiring is tested against and the policies of the template are compared with: a function's
-//! role may do what its ports do, and nothing more.
+//! [`PORTS`] says it as a table, which the wiring is tested against. What a function may therefore do on AWS,
+//! [`policies`](crate::policies) says.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,10 +27,7 @@ pub const PORTS: &[(&str, &[&str])] = &[
             "keys",
         ],
     ),
-    (
-        "pull",
-        &["queues", "dead_letters", "workspaces", "connections", "keys"],
-    ),
+    ("pull", &["queues", "workspaces", "connections", "keys"]),
     ("token", &["connections", "rates", "hasher", "keys"]),
     (
         "admin",
@@ -150,7 +147,6 @@ pub fn pull(deployment: &Deployment) -> Ports {
     let queues = aws.queues(ports.connections.clone(), archive, clock.clone(), random.clone());
     Ports {
         queues: Arc::new(queues),
-        dead_letters: Arc::new(aws.dead_letters(clock.clone())),
         ..ports
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use storybus_core::domain::connection::{AwsRole, Connection, Role};
+use storybus_core::domain::connection::{AwsAccount, AwsRole, Connection, Role};
 use storybus_core::ports::audit::AuditEntry;
 use storybus_core::ports::workspaces::RegistryError;
 use storybus_core::ports::{Clock, Connections, Random, StoreError};
@@ -154,19 +154,41 @@ impl DynamoConnections {
         plan.commit(&self.aws, &self.token()).await
     }
 
-    /// Gives the resources of a consumer what the registry has, and takes the note away. One that is not in the registry any
-    /// more loses what it has.
+    /// Takes the note that somebody works at these resources; `None` when somebody else does.
+    pub(crate) async fn begin(&self, whose: Whose) -> Result<Option<Pending>, RegistryError> {
+        let pending = self.pending(whose, Doing::Changing);
+        let mut plan = Plan::default();
+        plan.add_or(pending.begin(), |_| RegistryError::Changed);
+        match plan.commit(&self.aws, &pending.token).await {
+            Ok(()) => Ok(Some(pending)),
+            Err(RegistryError::Changed) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the resources of a consumer what the registry has, makes those that are not there, and takes the note away. One that
+    /// is not in the registry any more loses what it has.
     pub(crate) async fn restore(&self, pending: &Pending) -> Result<(), RegistryError> {
-        let Whose::Consumer(_, id) = &pending.whose else {
+        let Whose::Consumer(workspace, id) = &pending.whose else {
             return Err(internal("only consumers are changed").into());
         };
+        let Some(stored) = self.get(id).await? else {
+            return Ok(self.aws.remove_pending(pending).await?);
+        };
+        let changed = self.aws.change_consumer(&in_force(&stored)).await;
+        changed.map_err(refused)?;
+        if !pending.clear(&self.aws).await? && self.get(id).await?.is_none() {
+            // deleted meanwhile: what was made after that is nobody's
+            self.aws.remove_consumer(workspace, id).await?;
+        }
+        Ok(())
+    }
+
+    /// Subscribes a consumer to its workspace's topic again.
+    pub(crate) async fn subscribe_again(&self, id: &ConnectionId) -> Result<(), RegistryError> {
         match self.get(id).await? {
-            Some(stored) => {
-                let changed = self.aws.change_consumer(&in_force(&stored)).await;
-                changed.map_err(refused)?;
-                Ok(pending.clear(&self.aws).await?)
-            }
-            None => Ok(self.aws.remove_pending(pending).await?),
+            Some(stored) => Ok(self.aws.subscribe_consumer(&stored).await?),
+            None => Ok(()),
         }
     }
 }
@@ -236,10 +258,7 @@ impl Connections for DynamoConnections {
             self.let_go(connection, late).await;
             return Ok(());
         };
-        let pending = self.pending(whose, Doing::Changing);
-        let mut plan = Plan::default();
-        plan.add_or(pending.begin(), |_| RegistryError::Changed);
-        plan.commit(&self.aws, &pending.token).await?;
+        let pending = self.begin(whose).await?.ok_or(RegistryError::Changed)?;
         let changed = self.change(&pending, &before, connection, audit).await;
         if let Err(error) = &changed
             && !is_unknown(error)
@@ -292,5 +311,12 @@ impl Connections for DynamoConnections {
 
     fn filter_settles_in(&self) -> Duration {
         FILTER_SETTLES_IN
+    }
+
+    fn account_of_roles(&self) -> Option<AwsAccount<'_>> {
+        Some(AwsAccount {
+            partition: &self.aws.config.partition,
+            id: &self.aws.config.account,
+        })
     }
 }

@@ -270,9 +270,7 @@ impl DeadLetters for DynamoDeadLetters {
         after: Option<&Position>,
         limits: DeadLetterLimits,
     ) -> Result<Option<Vec<DeadLetter>>, StoreError> {
-        self.take_for(queue, &turn.job, wanted, after, limits)
-            .await
-            .map(Some)
+        self.take_for(queue, turn, wanted, after, limits).await
     }
 
     async fn remove(&self, queue: &QueueKey, job: &JobId, positions: &[Position]) -> Result<(), StoreError> {

@@ -1,17 +1,21 @@
-//! Dead letters in the hands of jobs: a letter's `taken_by` says whose it is, and each change of it is a condition on it.
+//! Dead letters in the hands of jobs: a letter's `taken_by` says whose it is, and each change of it is a condition on it. Taking one
+//! is also a condition on the job, in the same transaction: a runner that was paused takes nothing once its job has gone on, or a
+//! job that is over would hold the letter for ever.
 
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use storybus_core::domain::archived::Position;
 use storybus_core::domain::dead_letter::DeadLetter;
 use storybus_core::domain::delivery::QueueKey;
+use storybus_core::domain::job::Turn;
 use storybus_core::ports::StoreError;
 use storybus_core::ports::dead_letters::{DeadLetterLimits, Wanted};
 use storybus_protocol::id::JobId;
 
 use super::{DynamoDeadLetters, item};
 use crate::call::Failed;
-use crate::item::{Item, key, n, s};
+use crate::item::{Attributes as _, Item, key, n, s};
 use crate::keys;
+use crate::writes::{Action, Check, Committed};
 
 /// How many items are removed or released at a time.
 const AT_ONCE: usize = 8;
@@ -55,15 +59,25 @@ fn wants(wanted: Wanted<'_>, letter: &DeadLetter) -> bool {
     }
 }
 
+/// What became of taking one.
+enum Took {
+    It(Box<DeadLetter>),
+    /// Another has it, or it has gone.
+    Nothing,
+    /// The job has gone on.
+    NoTurn,
+}
+
 impl DynamoDeadLetters {
     pub(super) async fn take_for(
         &self,
         queue: &QueueKey,
-        job: &JobId,
+        turn: &Turn,
         wanted: Wanted<'_>,
         after: Option<&Position>,
         limits: DeadLetterLimits,
-    ) -> Result<Vec<DeadLetter>, StoreError> {
+    ) -> Result<Option<Vec<DeadLetter>>, StoreError> {
+        let job = &turn.job;
         let mut after = after.map(|position| position.0.clone());
         let (mut held, mut free) = (Batch::new(limits), Batch::new(limits));
         loop {
@@ -88,42 +102,63 @@ impl DynamoDeadLetters {
             }
         }
         if !held.letters.is_empty() {
-            return Ok(held.letters);
+            return Ok(self.has_turn(turn).await?.then_some(held.letters));
+        }
+        if free.letters.is_empty() {
+            return Ok(self.has_turn(turn).await?.then(Vec::new));
         }
         // One after the other: a take that ends half-way then leaves none free before one that it took, which the next would pass over.
         let mut taken = Vec::with_capacity(free.letters.len());
         for letter in free.letters {
-            taken.extend(self.take_one(queue, job, letter).await?);
+            match self.take_one(queue, turn, letter).await? {
+                Took::It(letter) => taken.push(*letter),
+                Took::Nothing => {}
+                Took::NoTurn => return Ok(None),
+            }
         }
-        Ok(taken)
+        Ok(Some(taken))
+    }
+
+    /// Whether the job is as it was read.
+    async fn has_turn(&self, turn: &Turn) -> Result<bool, StoreError> {
+        let item = self.aws.item(keys::job(turn.job.as_str())).await?;
+        Ok(item.and_then(|item| item.number::<u64>("version")) == Some(turn.version))
     }
 
     /// Takes one, unless another job has it by now or it has gone.
     async fn take_one(
         &self,
         queue: &QueueKey,
-        job: &JobId,
+        turn: &Turn,
         mut letter: DeadLetter,
-    ) -> Result<Option<DeadLetter>, StoreError> {
-        let (item, now) = (place(queue, &letter.position), self.now_seconds());
-        let taken = self
+    ) -> Result<Took, StoreError> {
+        let take = Action::update(
+            place(queue, &letter.position),
+            "SET taken_by = :job REMOVE expires_at",
+        )
+        .when(
+            "attribute_exists(pk) AND (taken_by = :job OR (attribute_not_exists(taken_by) AND expires_at > :now))",
+        )
+        .value(":job", s(turn.job.as_str()))
+        .value(":now", n(self.now_seconds()));
+        let in_turn = Action::check(keys::job(turn.job.as_str()))
+            .when("version = :version")
+            .value(":version", n(turn.version));
+        // a repetition finds the letter ours, which is no obstacle
+        let written = self
             .aws
-            .caller
-            .write(|| async {
-                let update = self.aws.dynamodb.update_item().table_name(self.table());
-                let update = update
-                    .set_key(Some(item.clone()))
-                    .update_expression("SET taken_by = :job REMOVE expires_at")
-                    .condition_expression(
-                        "attribute_exists(pk) AND (taken_by = :job OR (attribute_not_exists(taken_by) AND expires_at > :now))",
-                    )
-                    .expression_attribute_values(":job", s(job.as_str()))
-                    .expression_attribute_values(":now", n(now));
-                held(update.send().await.map_err(Failed::from))
-            })
+            .write_together(self.table(), None, vec![take, in_turn])
             .await?;
-        letter.taken_by = Some(job.clone());
-        Ok(taken.then_some(letter))
+        Ok(match written {
+            Committed::Done => {
+                letter.taken_by = Some(turn.job.clone());
+                Took::It(Box::new(letter))
+            }
+            Committed::Refused { checks, .. } => match checks.get(1).and_then(Check::failed) {
+                Some(_) => Took::NoTurn,
+                None => Took::Nothing,
+            },
+        })
     }
 
     pub(super) async fn remove_of(

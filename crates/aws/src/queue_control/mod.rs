@@ -64,9 +64,10 @@ impl QueueControl for SqsQueueControl {
         self.send_all(queue, &turn.job, mark, messages).await
     }
 
-    /// A purge takes up to 60 s, and SQS takes no other meanwhile: then it is not available.
+    /// A purge takes up to 60 s, and SQS takes no other meanwhile: then it is not available. So is a queue that was deleted by hand.
     async fn purge(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<Option<u64>, StoreError> {
         let Some((visible, in_flight)) = queues::waiting(&self.aws, queue).await? else {
+            self.has_never_been(queue).await?;
             return Ok(None);
         };
         // first the audit: nothing is done that nobody can read about
@@ -138,6 +139,19 @@ fn is_at_work(failed: &Failed) -> bool {
 }
 
 impl SqsQueueControl {
+    /// That a queue which is not there is nobody's. That of a registered consumer was deleted by hand: it is not available until the
+    /// sweeper has made it anew.
+    async fn has_never_been(&self, queue: &QueueKey) -> Result<(), StoreError> {
+        let connection = keys::connection(queue.consumer.as_str());
+        if self.aws.item(connection).await?.is_none() {
+            return Ok(());
+        }
+        let name = self.aws.config().queue_name(&queue.consumer);
+        Err(StoreError::Unavailable {
+            reason: format!("the queue {name} is not there; the sweeper makes it anew"),
+        })
+    }
+
     /// Writes when a queue is purged, and by whom.
     async fn note(&self, queue: &QueueKey, audit: &AuditEntry) -> Result<(), StoreError> {
         let mut item = keys::purged(queue);

@@ -51,6 +51,7 @@ impl SqsQueueControl {
                 })
                 .collect();
             if !self.send(queue, chosen).await? {
+                self.has_never_been(queue).await?;
                 return Ok(Redelivered::NoQueue);
             }
             waiting.retain(|n| !batch.contains(n));

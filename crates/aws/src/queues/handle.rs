@@ -1,9 +1,9 @@
 //! The bus's receipt handles: SQS's, with what a rejection has to know.
 //!
-//! `base64url(["1", workspace, consumer, SQS handle, SQS message id, sequence number, message id, hidden since, enqueued at, receive count, mark])`.
-//! A consumer can forge one; that gives it nothing: it works at the queue that is named in it alone, SQS checks its own, and a rejection
-//! takes the message that is named in it only if the consumer's filter does. What a rejection writes down of a handle has the form that
-//! SQS and the bus give it, so that a forged one spoils neither a key nor a list.
+//! `base64url(["1", workspace, consumer, SQS handle, SQS message id, sequence number, message id, hidden since, enqueued at, receive count, mark])`,
+//! and behind a dot its [`Seal`], when the bus has one. A consumer can forge an open one; that gives it nothing: it works at the queue that
+//! is named in it alone, SQS checks its own, and a rejection takes the message that is named in it only if the consumer's filter does. What a
+//! rejection writes down of a handle has the form that SQS and the bus give it, so that a forged one spoils neither a key nor a list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::time::Millis;
 use storybus_protocol::id::{JobId, MessageId};
+
+use super::Seal;
 
 /// The longest that is looked at: SQS's are of 1,024 characters at most, the rest is short.
 const MAX: usize = 4_096;
@@ -44,6 +46,8 @@ pub(crate) struct Handle {
     pub(crate) receive_count: u32,
     /// `replay:<job>` or `redrive:<job>` for one that came that way.
     pub(crate) redelivery: Option<String>,
+    /// Whether the bus made it as it is: its seal was checked.
+    pub(crate) sealed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,7 +67,7 @@ struct Wire<'a>(
 
 impl Handle {
     /// As a consumer of this queue gets it.
-    pub(crate) fn encode(&self, queue: &QueueKey) -> String {
+    pub(crate) fn encode(&self, queue: &QueueKey, seal: Option<&Seal>) -> String {
         let id = self.message_id.to_string();
         let wire = Wire(
             VERSION,
@@ -78,12 +82,21 @@ impl Handle {
             self.receive_count,
             self.redelivery.as_deref(),
         );
-        URL_SAFE_NO_PAD.encode(serde_json::to_string(&wire).unwrap_or_default())
+        let open = URL_SAFE_NO_PAD.encode(serde_json::to_string(&wire).unwrap_or_default());
+        match seal {
+            Some(seal) => format!("{open}.{}", seal.of(&open)),
+            None => open,
+        }
     }
 
-    /// What it says, if it is one of this queue.
-    pub(crate) fn decode(text: &str, queue: &QueueKey) -> Option<Self> {
-        let json = (text.len() <= MAX).then(|| URL_SAFE_NO_PAD.decode(text).ok())??;
+    /// What it says, if it is one of this queue. A seal that does not hold makes it none; without a key, none is looked at.
+    pub(crate) fn decode(text: &str, queue: &QueueKey, seal: Option<&Seal>) -> Option<Self> {
+        let (open, sealed) = match (text.split_once('.'), seal) {
+            (None, _) => (text, false),
+            (Some((open, _)), None) => (open, false),
+            (Some((open, of_open)), Some(seal)) => (open, seal.holds(open, of_open).then_some(true)?),
+        };
+        let json = (text.len() <= MAX).then(|| URL_SAFE_NO_PAD.decode(open).ok())??;
         let wire: Wire<'_> = serde_json::from_slice(&json).ok()?;
         let Wire(
             version,
@@ -110,6 +123,7 @@ impl Handle {
             enqueued_at: Millis(at),
             receive_count: count,
             redelivery: mark.map(str::to_owned),
+            sealed,
         };
         handle.is_in_form().then_some(handle)
     }
@@ -154,15 +168,54 @@ mod tests {
             enqueued_at: Millis(2),
             receive_count: 3,
             redelivery: Some("replay:j1".to_owned()),
+            sealed: false,
         };
-        let text = handle.encode(&queue("w1", "c1"));
-        assert_eq!(Handle::decode(&text, &queue("w1", "c1")), Some(handle));
-        assert_eq!(Handle::decode(&text, &queue("w2", "c1")), None);
-        assert_eq!(Handle::decode(&text, &queue("w1", "c2")), None);
-        assert_eq!(Handle::decode(&text[1..], &queue("w1", "c1")), None);
-        assert_eq!(Handle::decode(&format!("{text}x"), &queue("w1", "c1")), None);
-        assert_eq!(Handle::decode(&"A".repeat(5000), &queue("w1", "c1")), None);
+        let (ours, seal) = (queue("w1", "c1"), Seal::new(&[1; 32]));
+        let text = handle.encode(&ours, None);
+        for key in [None, Some(&seal)] {
+            assert_eq!(Handle::decode(&text, &ours, key).as_ref(), Some(&handle));
+        }
+        assert_eq!(Handle::decode(&text, &queue("w2", "c1"), None), None);
+        assert_eq!(Handle::decode(&text, &queue("w1", "c2"), None), None);
+        assert_eq!(Handle::decode(&text[1..], &ours, None), None);
+        assert_eq!(Handle::decode(&format!("{text}x"), &ours, None), None);
+        assert_eq!(Handle::decode(&"A".repeat(5000), &ours, None), None);
     }
+
+    #[test]
+    fn a_sealed_handle_is_as_the_bus_made_it() {
+        let queue = QueueKey {
+            workspace: "w1".parse().unwrap(),
+            consumer: "c1".parse().unwrap(),
+        };
+        let handle = |n| Handle {
+            sqs_handle: "AQEB/+==".to_owned(),
+            sqs_message_id: "0199a1c4-0000-7000-8000-000000000911".to_owned(),
+            sequence_number: "18849496460467696128".to_owned(),
+            message_id: MessageId::from_bytes([n; 16]),
+            hidden_since: Millis(1),
+            enqueued_at: Millis(2),
+            receive_count: 3,
+            redelivery: None,
+            sealed: true,
+        };
+        let (seal, other) = (Seal::new(&[1; 32]), Seal::new(&[2; 32]));
+        let text = handle(7).encode(&queue, Some(&seal));
+        assert_eq!(Handle::decode(&text, &queue, Some(&seal)), Some(handle(7)));
+        let unchecked = Handle::decode(&text, &queue, None).unwrap();
+        assert!(!unchecked.sealed, "whoever has no key has checked nothing");
+        assert_eq!(Handle::decode(&text, &queue, Some(&other)), None);
+        // the seal of another message
+        let (_, of_other) = text.split_once('.').unwrap();
+        let changed = format!("{}.{of_other}", handle(8).encode(&queue, None));
+        assert_eq!(Handle::decode(&changed, &queue, Some(&seal)), None);
+        assert_eq!(Handle::decode(&text[..text.len() - 1], &queue, Some(&seal)), None);
+        assert_eq!(Handle::decode(&format!("{text}.A"), &queue, Some(&seal)), None);
+        // without its seal it is an open one
+        let (open, _) = text.split_once('.').unwrap();
+        assert!(!Handle::decode(open, &queue, Some(&seal)).unwrap().sealed);
+    }
+
     /// They would become the key of a dead letter, its time or its mark.
     #[test]
     fn forged_parts_without_their_form_make_no_handle() {
@@ -187,7 +240,7 @@ mod tests {
         let with = |place: usize, value: Value| {
             let mut wire = whole.clone();
             wire[place] = value;
-            Handle::decode(&URL_SAFE_NO_PAD.encode(wire.to_string()), &queue)
+            Handle::decode(&URL_SAFE_NO_PAD.encode(wire.to_string()), &queue, None)
         };
         for (place, value) in [
             (3, json!("AQEB")),

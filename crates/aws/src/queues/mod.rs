@@ -6,6 +6,7 @@
 mod handle;
 mod receive;
 mod reject;
+mod seal;
 mod settle;
 
 use std::sync::Arc;
@@ -18,11 +19,13 @@ use storybus_core::domain::delivery::{Delivery, QueueCounts, QueueKey, Settled};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::queues::{MAX_VISIBILITY, Receive};
 use storybus_core::ports::{Clock, Connections, Queues, Random, StoreError};
+use tokio::sync::OnceCell;
 
 use crate::call::Failed;
 use crate::dead_letters::DynamoDeadLetters;
 use crate::{Aws, DynamoArchive};
 use handle::Handle;
+use seal::Seal;
 use settle::Asked;
 pub(crate) use settle::of_entry;
 
@@ -35,6 +38,8 @@ pub struct SqsQueues {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     dead_letters: DynamoDeadLetters,
+    /// Read once: what came of it.
+    seal: Arc<OnceCell<Option<Seal>>>,
 }
 
 impl Aws {
@@ -55,11 +60,18 @@ impl Aws {
             archive,
             clock,
             random,
+            seal: Arc::default(),
         }
     }
 }
 
 impl SqsQueues {
+    /// What handles are sealed with. One that cannot be read is asked for again.
+    async fn seal(&self) -> Result<Option<&Seal>, StoreError> {
+        let seal = self.seal.get_or_try_init(|| self.aws.seal()).await?;
+        Ok(seal.as_ref())
+    }
+
     /// The consumer of a queue, if there is such a queue.
     async fn consumer(&self, queue: &QueueKey) -> Result<Option<(Connection, Consumer)>, StoreError> {
         let Some(connection) = self.connections.get(&queue.consumer).await? else {
@@ -87,7 +99,7 @@ impl Queues for SqsQueues {
     }
 
     async fn acknowledge(&self, queue: &QueueKey, handles: &[String]) -> Result<Vec<Settled>, StoreError> {
-        let asked = Asked::of(handles, queue);
+        let asked = Asked::of(handles, queue, None);
         Ok(asked.answers(&self.delete(queue, &asked.handles).await?))
     }
 
@@ -97,7 +109,7 @@ impl Queues for SqsQueues {
         handles: &[String],
         delay: Duration,
     ) -> Result<Vec<Settled>, StoreError> {
-        let asked = Asked::of(handles, queue);
+        let asked = Asked::of(handles, queue, None);
         Ok(asked.answers(&self.hide(queue, &asked.handles, delay).await?))
     }
 
@@ -107,7 +119,7 @@ impl Queues for SqsQueues {
         handles: &[String],
         reason: &str,
     ) -> Result<Vec<Settled>, StoreError> {
-        let asked = Asked::of(handles, queue);
+        let asked = Asked::of(handles, queue, self.seal().await?);
         if asked.handles.is_empty() {
             return Ok(asked.answers(&[]));
         }

@@ -10,7 +10,7 @@ use storybus_core::domain::time::Millis;
 use storybus_core::ports::StoreError;
 use storybus_core::ports::queues::{RECEIVE_ATTEMPT_LIFETIME, Receive};
 
-use super::{Handle, SqsQueues};
+use super::{Handle, Seal, SqsQueues};
 use crate::arrived::Arrived;
 use crate::call::Failed;
 use crate::keys::hex;
@@ -63,10 +63,11 @@ impl SqsQueues {
         if receive.attempt.is_some() {
             hidden_since = hidden_since.minus(RECEIVE_ATTEMPT_LIFETIME);
         }
+        let seal = self.seal().await?;
         let messages = self.receive_message(queue, receive, left).await?;
         let deliveries: Vec<Delivery> = messages
             .into_iter()
-            .map(|message| delivery(queue, Arrived::try_from(message)?, hidden_since))
+            .map(|message| delivery(queue, Arrived::try_from(message)?, hidden_since, seal))
             .collect::<Result<_, _>>()?;
         if left.is_zero() || deliveries.is_empty() || matches!(self.gate(queue).await?, Gate::Open) {
             return Ok(deliveries);
@@ -74,7 +75,7 @@ impl SqsQueues {
         // it was paused or disabled while this waited: what came goes back at once
         let handles: Vec<_> = deliveries
             .iter()
-            .filter_map(|delivery| Handle::decode(&delivery.receipt_handle, queue))
+            .filter_map(|delivery| Handle::decode(&delivery.receipt_handle, queue, seal))
             .collect();
         self.hide(queue, &handles, Duration::ZERO).await?;
         Ok(Vec::new())
@@ -126,12 +127,18 @@ impl SqsQueues {
             return Ok(messages);
         }
         // the queue has gone, by hand or with a consumer that a cache still knows: as an empty one it has nothing, after the wait
+        tracing::warn!(consumer = %queue.consumer, "the queue of a consumer is not there; if the consumer is, the sweeper makes it anew");
         crate::pace::rest(wait.saturating_sub(took)).await;
         Ok(Vec::new())
     }
 }
 
-fn delivery(queue: &QueueKey, arrived: Arrived, hidden_since: Millis) -> Result<Delivery, StoreError> {
+fn delivery(
+    queue: &QueueKey,
+    arrived: Arrived,
+    hidden_since: Millis,
+    seal: Option<&Seal>,
+) -> Result<Delivery, StoreError> {
     let message_id = arrived.message_id()?;
     let attributes = arrived.message_attributes()?;
     let redelivery = arrived.redelivery().map(str::to_owned);
@@ -144,9 +151,10 @@ fn delivery(queue: &QueueKey, arrived: Arrived, hidden_since: Millis) -> Result<
         enqueued_at: arrived.sent_at,
         receive_count: arrived.receive_count,
         redelivery: redelivery.clone(),
+        sealed: seal.is_some(),
     };
     Ok(Delivery {
-        receipt_handle: handle.encode(queue),
+        receipt_handle: handle.encode(queue, seal),
         message_id,
         body: Bytes::from(arrived.body),
         attributes,

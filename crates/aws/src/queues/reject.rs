@@ -4,9 +4,9 @@
 //! the bus writes the dead letter itself, with the bytes of the archive, and deletes the message then: who dies between the two
 //! leaves a message that comes again, and whose next rejection finds its dead letter.
 //!
-//! Which message it is, the handle says, and a consumer can write another's id into its own. So only what its filter takes becomes
-//! a dead letter of its: nothing that it could not have got anyway. What was delivered before the filter changed cannot be
-//! rejected, then; it is acknowledged, or dies by its receives.
+//! Which message it is, the handle says, and a consumer can write another's id into an open one. So of those only what its filter takes
+//! becomes a dead letter of its: nothing that it could not have got anyway. A sealed one is as the bus made it: what was delivered
+//! before the filter changed is rejected too.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl SqsQueues {
         for (handle, answer) in handles.iter().zip(&mut answers) {
             match answer {
                 Settled::Done => match self.archived(queue, handle, &mut looks).await? {
-                    Some(message) if consumer.filter.matches(&message.head.attributes) => {
+                    Some(message) if handle.sealed || consumer.filter.matches(&message.head.attributes) => {
                         self.dead_letters
                             .put(queue, &self.letter(handle, message, reason))
                             .await?;

@@ -11,7 +11,7 @@ use storybus_core::domain::delivery::{QueueKey, Settled};
 use storybus_core::domain::time::Millis;
 use storybus_core::ports::StoreError;
 
-use super::{Handle, SqsQueues, cut};
+use super::{Handle, Seal, SqsQueues, cut};
 use crate::call::{Failed, Outcome};
 
 /// The most entries of a batch.
@@ -26,10 +26,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn of(texts: &[String], queue: &QueueKey) -> Self {
+    pub(super) fn of(texts: &[String], queue: &QueueKey, seal: Option<&Seal>) -> Self {
         let (mut handles, mut places): (Vec<Handle>, _) = (Vec::new(), Vec::new());
         for text in texts {
-            places.push(Handle::decode(text, queue).map(|handle| {
+            places.push(Handle::decode(text, queue, seal).map(|handle| {
                 let known = handles
                     .iter()
                     .position(|other| other.sqs_handle == handle.sqs_handle);

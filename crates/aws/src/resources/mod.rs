@@ -14,6 +14,8 @@ mod queue;
 mod subscription;
 mod topic;
 
+use std::collections::HashSet;
+
 use storybus_core::domain::connection::{Connection, Consumer, Role};
 use storybus_core::ports::StoreError;
 use storybus_core::ports::workspaces::RegistryError;
@@ -33,6 +35,16 @@ pub enum ResourceError {
     /// The call failed. Some of it may be made.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The queues that are subscribed to a topic, by their ARNs.
+pub(crate) struct Subscribed(HashSet<String>);
+
+impl Subscribed {
+    /// Whether a queue of this name is.
+    pub(crate) fn has(&self, aws: &Aws, queue: &str) -> bool {
+        self.0.contains(&aws.config.queue_arn(queue))
+    }
 }
 
 impl From<ResourceError> for StoreError {
@@ -81,13 +93,49 @@ impl Aws {
         Ok(alarms::make(self, &connection.id, &connection.name).await?)
     }
 
-    /// Gives a consumer's queue and subscription the connection's settings. A queue's take up to 60 s to be in force, a filter
-    /// up to 15 minutes.
+    /// Gives a consumer's queue and subscription the connection's settings, and makes what of them is not there: somebody may have
+    /// deleted it by hand. A queue's settings take up to 60 s to be in force, a filter up to 15 minutes.
     pub async fn change_consumer(&self, connection: &Connection) -> Result<(), ResourceError> {
         let consumer = consumer_of(connection)?;
         let workspace = workspace_of(connection)?;
+        queue::make_undelivered(self, workspace, &connection.id).await?;
         queue::change(self, workspace, &connection.id, consumer).await?;
+        subscription::of_consumer(self, workspace, &connection.id, &consumer.filter).await?;
+        Ok(alarms::make(self, &connection.id, &connection.name).await?)
+    }
+
+    /// Subscribes a consumer's queue to its workspace's topic, by its filter.
+    pub(crate) async fn subscribe_consumer(&self, connection: &Connection) -> Result<(), ResourceError> {
+        let consumer = consumer_of(connection)?;
+        let workspace = workspace_of(connection)?;
         subscription::of_consumer(self, workspace, &connection.id, &consumer.filter).await
+    }
+
+    /// Makes a topic that was deleted by hand anew, closed to publications until [`open_topic`](Self::open_topic), and lets it feed
+    /// the archive.
+    pub(crate) async fn make_topic_anew(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        topic::make_closed(self, workspace).await?;
+        Ok(subscription::of_archive(self, workspace).await?)
+    }
+
+    /// Lets publications into a topic, once everybody is subscribed.
+    pub(crate) async fn open_topic(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        topic::open(self, workspace).await
+    }
+
+    /// What a workspace's topic has of what it should have; `None` when there is no topic.
+    pub(crate) async fn subscribed(&self, workspace: &WorkspaceId) -> Result<Option<Subscribed>, StoreError> {
+        Ok(subscription::subscribed(self, workspace).await?.map(Subscribed))
+    }
+
+    /// Lets a topic feed the archive.
+    pub(crate) async fn feed_archive(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        Ok(subscription::of_archive(self, workspace).await?)
+    }
+
+    /// The names of all queues of consumers that are there.
+    pub(crate) async fn queues_there(&self) -> Result<HashSet<String>, StoreError> {
+        queue::all(self).await
     }
 
     /// Removes what a consumer has, its dead letters too: the subscription first, so that nothing is delivered to what is gone.

@@ -1,6 +1,6 @@
 //! A consumer's queues.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_sqs::types::QueueAttributeName as Name;
 use serde_json::json;
@@ -13,6 +13,11 @@ use super::topic::gone_is_done;
 use super::{ResourceError, policy};
 use crate::Aws;
 use crate::call::{Failed, Outcome};
+
+/// What the ids of consumers begin with.
+const CONSUMER: &str = "c";
+/// The most names of one list.
+const MOST_LISTED: i32 = 1_000;
 
 /// What is set on a queue when it is made, and stays.
 fn fixed() -> HashMap<Name, String> {
@@ -79,7 +84,7 @@ pub(super) async fn make_undelivered(
     make_with(aws, &name, HashMap::from([(Name::Policy, policy)])).await
 }
 
-/// Gives a consumer's queue its settings.
+/// Gives a consumer's queue its settings; one that is not there is made.
 pub(super) async fn change(
     aws: &Aws,
     workspace: &WorkspaceId,
@@ -87,7 +92,10 @@ pub(super) async fn change(
     consumer: &Consumer,
 ) -> Result<(), ResourceError> {
     let name = aws.config.queue_name(id);
-    set(aws, &name, variable(aws, workspace, id, consumer)).await
+    match set(aws, &name, variable(aws, workspace, id, consumer)).await? {
+        Changed::Done => Ok(()),
+        Changed::NoQueue => make(aws, workspace, id, consumer).await,
+    }
 }
 
 /// What a call that brings a policy came to.
@@ -97,6 +105,13 @@ enum Made {
     Exists,
     /// The policy was refused.
     NoSuchRole,
+    /// There is none.
+    NoQueue,
+}
+
+enum Changed {
+    Done,
+    NoQueue,
 }
 
 async fn make_with(aws: &Aws, name: &str, variable: HashMap<Name, String>) -> Result<(), ResourceError> {
@@ -114,12 +129,23 @@ async fn make_with(aws: &Aws, name: &str, variable: HashMap<Name, String>) -> Re
         .await?;
     match made {
         Made::Done => Ok(()),
-        Made::Exists => set(aws, name, variable).await,
+        Made::Exists => match set(aws, name, variable).await? {
+            Changed::Done => Ok(()),
+            Changed::NoQueue => Err(gone_again(name)),
+        },
         Made::NoSuchRole => Err(ResourceError::NoSuchRole),
+        Made::NoQueue => Err(gone_again(name)),
     }
 }
 
-async fn set(aws: &Aws, name: &str, attributes: HashMap<Name, String>) -> Result<(), ResourceError> {
+/// A queue that goes while it is made.
+fn gone_again(name: &str) -> ResourceError {
+    ResourceError::Store(StoreError::Unavailable {
+        reason: format!("the queue {name} has just gone"),
+    })
+}
+
+async fn set(aws: &Aws, name: &str, attributes: HashMap<Name, String>) -> Result<Changed, ResourceError> {
     let url = aws.config.queue_url(name);
     let made = aws
         .caller
@@ -132,7 +158,8 @@ async fn set(aws: &Aws, name: &str, attributes: HashMap<Name, String>) -> Result
         })
         .await?;
     match made {
-        Made::Done | Made::Exists => Ok(()),
+        Made::Done | Made::Exists => Ok(Changed::Done),
+        Made::NoQueue => Ok(Changed::NoQueue),
         Made::NoSuchRole => Err(ResourceError::NoSuchRole),
     }
 }
@@ -149,7 +176,32 @@ fn exists(failed: Failed) -> Result<Made, Failed> {
         Some("QueueDeletedRecently" | "AWS.SimpleQueueService.QueueDeletedRecently") => {
             Err(Failed::new(Outcome::Throttled, failed.to_string()))
         }
+        _ if failed.is_absent() => Ok(Made::NoQueue),
         _ => Err(failed),
+    }
+}
+
+/// The names of all queues of consumers, as SQS lists them: one that was made or deleted within the last minute may be missing, or
+/// there still. <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html>
+pub(super) async fn all(aws: &Aws) -> Result<HashSet<String>, StoreError> {
+    let prefix = format!("{}-{CONSUMER}", aws.config.prefix);
+    let (mut names, mut next) = (HashSet::new(), None::<String>);
+    loop {
+        let page = aws
+            .caller
+            .read(|| async {
+                let list = aws.sqs.list_queues().queue_name_prefix(&prefix);
+                let list = list.max_results(MOST_LISTED).set_next_token(next.clone());
+                list.send().await.map_err(Failed::from)
+            })
+            .await?;
+        let urls = page.queue_urls.unwrap_or_default();
+        let of_page = urls.iter().filter_map(|url| url.rsplit('/').next());
+        names.extend(of_page.map(str::to_owned));
+        match page.next_token.filter(|token| !token.is_empty()) {
+            Some(token) => next = Some(token),
+            None => return Ok(names),
+        }
     }
 }
 

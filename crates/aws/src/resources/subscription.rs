@@ -1,5 +1,8 @@
 //! Subscriptions: which messages of a topic come into a queue.
 
+use std::collections::HashSet;
+
+use aws_sdk_sns::types::Subscription;
 use serde_json::{Map, Value, json};
 use storybus_core::domain::filter::{Filter, TypePattern};
 use storybus_core::ports::StoreError;
@@ -90,6 +93,8 @@ enum Made {
     /// It is there with other attributes.
     Exists,
     TooMany,
+    /// The topic is not there.
+    NoTopic,
 }
 
 /// A queue has one subscription of a topic: SNS takes a second one with the same attributes for the first, and refuses one
@@ -126,6 +131,9 @@ async fn subscribe(
     match made {
         Made::Done => Ok(()),
         Made::TooMany => Err(ResourceError::TooMany),
+        Made::NoTopic => Err(ResourceError::Store(StoreError::Unavailable {
+            reason: format!("the topic {topic} is not there; the sweeper makes it anew"),
+        })),
         Made::Exists => match find(aws, workspace, queue).await? {
             Some(subscription) => set(aws, &subscription, attributes).await,
             // the list lags behind: who asked asks again
@@ -139,7 +147,8 @@ async fn subscribe(
 fn outcome(failed: Failed) -> Result<Made, Failed> {
     match failed.code.as_deref() {
         Some("SubscriptionLimitExceeded" | "FilterPolicyLimitExceeded") => Ok(Made::TooMany),
-        Some("InvalidParameter") if failed.to_string().contains("already exists") => Ok(Made::Exists),
+        _ if failed.says_it_exists() => Ok(Made::Exists),
+        _ if failed.is_absent() => Ok(Made::NoTopic),
         _ => Err(failed),
     }
 }
@@ -159,8 +168,14 @@ async fn set(aws: &Aws, subscription: &str, attributes: &[(&str, String)]) -> Re
                 }
             })
             .await?;
-        if matches!(made, Made::TooMany) {
-            return Err(ResourceError::TooMany);
+        match made {
+            Made::Done | Made::Exists => {}
+            Made::TooMany => return Err(ResourceError::TooMany),
+            Made::NoTopic => {
+                return Err(ResourceError::Store(StoreError::Unavailable {
+                    reason: format!("the subscription {subscription} has just gone"),
+                }));
+            }
         }
     }
     Ok(())
@@ -168,6 +183,40 @@ async fn set(aws: &Aws, subscription: &str, attributes: &[(&str, String)]) -> Re
 
 /// The subscription of a queue, if the topic has one.
 async fn find(aws: &Aws, workspace: &WorkspaceId, queue: &str) -> Result<Option<String>, StoreError> {
+    let mut found = None;
+    each(aws, workspace, |subscription| {
+        if subscription.endpoint() == Some(queue) {
+            let arn = subscription
+                .subscription_arn()
+                .filter(|arn| arn.starts_with("arn:"));
+            found = arn.map(str::to_owned);
+        }
+        found.is_none()
+    })
+    .await?;
+    Ok(found)
+}
+
+/// The queues that are subscribed to a topic; `None` when there is no topic.
+pub(super) async fn subscribed(
+    aws: &Aws,
+    workspace: &WorkspaceId,
+) -> Result<Option<HashSet<String>>, StoreError> {
+    let mut queues = HashSet::new();
+    let there = each(aws, workspace, |subscription| {
+        queues.extend(subscription.endpoint().map(str::to_owned));
+        true
+    })
+    .await?;
+    Ok(there.then_some(queues))
+}
+
+/// Looks at the subscriptions of a topic for as long as is wanted; says whether the topic is there.
+async fn each(
+    aws: &Aws,
+    workspace: &WorkspaceId,
+    mut goes_on: impl FnMut(&Subscription) -> bool + Send,
+) -> Result<bool, StoreError> {
     let topic = aws.config.topic_arn(workspace);
     let mut next: Option<String> = None;
     loop {
@@ -185,20 +234,14 @@ async fn find(aws: &Aws, workspace: &WorkspaceId, queue: &str) -> Result<Option<
             })
             .await?;
         let Some(page) = page else {
-            return Ok(None);
+            return Ok(false);
         };
-        let found = page
-            .subscriptions()
-            .iter()
-            .find(|subscription| subscription.endpoint() == Some(queue))
-            .and_then(|subscription| subscription.subscription_arn())
-            .filter(|arn| arn.starts_with("arn:"));
-        if let Some(arn) = found {
-            return Ok(Some(arn.to_owned()));
+        if !page.subscriptions().iter().all(&mut goes_on) {
+            return Ok(true);
         }
         match page.next_token().filter(|token| !token.is_empty()) {
             Some(token) => next = Some(token.to_owned()),
-            None => return Ok(None),
+            None => return Ok(true),
         }
     }
 }

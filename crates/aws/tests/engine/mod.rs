@@ -163,6 +163,8 @@ pub(crate) struct AwsFactory;
 impl Factory for AwsFactory {
     async fn engine(&self, clock: FakeClock) -> Box<dyn Engine> {
         let aws = deployment().await;
+        let random = random();
+        aws.make_seal(&*random).await.unwrap();
         let activity = Followed::new(aws.activity(Arc::new(clock.clone())));
         let filing = Filing::new(&shared(), aws.config(), aws.archiver());
         Box::new(AwsEngine {
@@ -170,7 +172,7 @@ impl Factory for AwsFactory {
             filing: Arc::new(filing),
             aws,
             clock,
-            random: random(),
+            random,
         })
     }
 

@@ -5,6 +5,7 @@
 #[path = "../engine/mod.rs"]
 mod engine;
 mod gate;
+mod mended;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use storybus_core::domain::connection::Role;
 use storybus_core::domain::delivery::{QueueKey, Settled};
 use storybus_core::domain::filter::Filter;
 use storybus_core::ports::queues::Receive;
@@ -13,9 +14,10 @@ use storybus_testkit::suite::{Factory as _, World};
 
 use crate::engine::AwsFactory;
 
-/// A handle that says something else at one place.
+/// A handle without its seal that says something else at one place.
 fn changed(handle: &str, place: usize, value: serde_json::Value) -> String {
-    let json = URL_SAFE_NO_PAD.decode(handle).unwrap();
+    let (open, _) = handle.split_once('.').unwrap();
+    let json = URL_SAFE_NO_PAD.decode(open).unwrap();
     let mut wire: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
     let before = std::mem::replace(&mut wire[place], value);
     if place == 6 {
@@ -76,4 +78,41 @@ async fn a_forged_handle_brings_no_message_past_the_filter() {
     assert_eq!(reject(handle.clone()).await, [Settled::Done]);
     let dead = world.dead_letters(&queue).await;
     assert_eq!((dead.len(), dead[0].message_id), (1, sample::message_id(2)));
+}
+
+/// A sealed handle names the message that was received, so it may be rejected although the filter does not take it any more; and
+/// whoever changes one has none.
+#[tokio::test]
+async fn what_was_received_can_be_rejected_though_the_filter_was_narrowed() {
+    let clock = FakeClock::at(AwsFactory.begins());
+    let world = World::new(AwsFactory.engine(clock.clone()).await, clock);
+    let workspace = world.workspace("w1").await;
+    let queue = world.consumer("c1", &workspace, Filter::default()).await;
+    for n in [1, 2] {
+        world.send(&workspace, &Letter::new(n, n)).await;
+    }
+    let received = world.receive(&queue, 2).await;
+    let (one, two) = (&received[0], &received[1]);
+
+    let connections = world.connections();
+    let mut consumer = connections.get(&queue.consumer).await.unwrap().unwrap();
+    if let Role::Consumer(role) = &mut consumer.role {
+        role.filter.message_types = vec!["never.sent".parse().unwrap()];
+    }
+    consumer.version += 1;
+    let audit = sample::audit("consumer.update", &["w1", "c1"], world.now());
+    connections.update(&consumer, &audit).await.unwrap();
+
+    let reject = async |handle: String| world.queues().reject(&queue, &[handle], "no").await.unwrap();
+    let changed = changed(&one.receipt_handle, 6, two.message_id.to_string().into());
+    let (_, seal) = one.receipt_handle.split_once('.').unwrap();
+    assert_eq!(reject(format!("{changed}.{seal}")).await, [Settled::Invalid]);
+    // an open one brings nothing past the filter
+    assert_eq!(reject(changed).await, [Settled::NotArchived]);
+    assert!(world.dead_letters(&queue).await.is_empty());
+    assert_eq!(reject(one.receipt_handle.clone()).await, [Settled::Done]);
+    let dead = world.dead_letters(&queue).await;
+    assert_eq!((dead.len(), dead[0].message_id), (1, one.message_id));
+    // settling needs no seal: SQS knows its own
+    assert_eq!(world.acknowledge(&queue, &received[1..]).await, [Settled::Done]);
 }

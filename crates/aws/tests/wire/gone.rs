@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use storybus_core::domain::archived::Position;
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::filter::Filter;
+use storybus_core::ports::queue_control::{Redelivered, Redelivery};
 use storybus_core::ports::queues::Receive;
-use storybus_core::ports::{Clock, Connections, Queues as _, Workspaces as _};
+use storybus_core::ports::{Clock, Connections, QueueControl as _, Queues as _, StoreError, Workspaces as _};
 use storybus_testkit::FakeClock;
-use storybus_testkit::suite::sample;
+use storybus_testkit::suite::sample::{self, Letter};
 
 use crate::engine;
 
-/// It is answered as by an empty queue.
+/// It is answered as by an empty queue. What an operator or a job asks of it is not available, for it will be made anew: a job
+/// goes on then. A queue that is nobody's is none.
 #[tokio::test]
 async fn a_queue_that_has_gone_is_empty() {
     let aws = engine::deployment().await;
@@ -28,7 +31,8 @@ async fn a_queue_that_has_gone_is_empty() {
     aws.remove_consumer(&workspace.id, &consumer.id).await.unwrap();
 
     let archive = Arc::new(aws.archive(clock.clone()));
-    let queues = aws.queues(connections, archive, clock, random);
+    let control = aws.queue_control(clock.clone());
+    let queues = aws.queues(connections.clone(), archive, clock, random);
     let queue = QueueKey {
         workspace: workspace.id,
         consumer: consumer.id,
@@ -41,4 +45,26 @@ async fn a_queue_that_has_gone_is_empty() {
         attempt: None,
     };
     assert_eq!(queues.receive(&queue, &receive).await.unwrap(), []);
+
+    let letter = Letter::new(1, 1);
+    let messages = [Redelivery {
+        position: Position("1".to_owned()),
+        message_id: letter.message_id,
+        correlation_id: letter.correlation_id,
+        body: letter.body,
+        attributes: letter.attributes,
+    }];
+    let turn = sample::job("j1", &queue, now).turn();
+    let purged = control.purge(&queue, &audit("c1")).await;
+    let redelivered = control.redeliver(&queue, &turn, "replay:j1", &messages).await;
+    for error in [purged.map(drop).unwrap_err(), redelivered.map(drop).unwrap_err()] {
+        assert!(
+            matches!(&error, StoreError::Unavailable { reason } if reason.contains("-c1.fifo")),
+            "{error:?}"
+        );
+    }
+    connections.delete(&queue.consumer, &audit("c1")).await.unwrap();
+    assert_eq!(control.purge(&queue, &audit("c1")).await.unwrap(), None);
+    let redelivered = control.redeliver(&queue, &turn, "replay:j1", &messages).await;
+    assert_eq!(redelivered.unwrap(), Redelivered::NoQueue);
 }

@@ -118,6 +118,24 @@ pub struct AwsRole<'a> {
     pub name: &'a str,
 }
 
+/// An account of AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwsAccount<'a> {
+    /// `aws`, `aws-cn`, `aws-us-gov`.
+    pub partition: &'a str,
+    /// Twelve digits.
+    pub id: &'a str,
+}
+
+impl AwsAccount<'_> {
+    /// Whether the role of an ARN lies in it.
+    #[must_use]
+    pub fn has_role(self, arn: &str) -> bool {
+        let Self { partition, id } = self;
+        arn.starts_with(&format!("arn:{partition}:iam::{id}:role/"))
+    }
+}
+
 impl<'a> AwsRole<'a> {
     /// The role of an ARN such as `arn:aws:iam::123456789012:role/path/name`.
     #[must_use]

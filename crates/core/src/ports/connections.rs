@@ -8,7 +8,7 @@ use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
 use super::StoreError;
 use super::audit::AuditEntry;
 use super::workspaces::RegistryError;
-use crate::domain::connection::{AwsRole, Connection};
+use crate::domain::connection::{AwsAccount, AwsRole, Connection};
 
 /// The connections. Each write is atomic with its audit entry and with the ownership of `system_id`s and AWS roles: a
 /// `system_id` belongs to one producer on the whole bus, a role to one producer of its workspace.
@@ -74,5 +74,10 @@ pub trait Connections: Send + Sync {
     /// former one. Zero where `create` and `update` come back when it holds.
     fn filter_settles_in(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// The account in which the roles of connections have to lie; none where a role is a note and no more.
+    fn account_of_roles(&self) -> Option<AwsAccount<'_>> {
+        None
     }
 }

@@ -50,7 +50,7 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// What the job holds already behind `after` it gets again, and then nothing else in the same call: so whoever goes on with a
     /// step delivers what the step before it may have delivered, and no more. Empty when there is none for it. `None` when the
-    /// turn is over, by the job's version in the same transaction. (On AWS the turn is not checked: a job has one runner there.)
+    /// turn is over, by the job's version in the same transaction as each letter that is taken.
     async fn take(
         &self,
         queue: &QueueKey,

@@ -158,7 +158,7 @@ pub enum Ability {
     Traces,
     /// Handles end with a purge: SQS takes a deletion of what a purge took for done.
     Purges,
-    /// Deliveries and holds of a job are fenced by its turn, in the same transaction: on AWS a job has one runner.
+    /// Deliveries of a job are fenced by its turn, in the same transaction: on AWS a job has one runner.
     Turns,
     /// A queue remembers how far a job has come: SQS remembers the deliveries of 5 minutes, one by one.
     Forward,

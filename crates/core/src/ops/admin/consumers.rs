@@ -166,6 +166,13 @@ fn path<'a>(tenant: &'a str, id: &'a str) -> ConnectionPath<'a> {
 }
 
 impl Bus {
+    fn consumer_faults(&self, members: &ConsumerMembers, purpose: Purpose) -> Vec<Violation> {
+        let mut faults = members.faults(purpose);
+        let arn = members.reader_role_arn.as_ref().and_then(Option::as_deref);
+        self.role_place(&mut faults, "/reader_role_arn", arn);
+        faults
+    }
+
     /// Makes a consumer with its queue and its first secret. Every message that is accepted from when this came back goes
     /// to it if its filter matches.
     ///
@@ -178,7 +185,7 @@ impl Bus {
         tenant: &str,
         members: &ConsumerMembers,
     ) -> Result<Settling<Issued>, Refusal> {
-        refuse_faults(members.faults(Purpose::Create))?;
+        refuse_faults(self.consumer_faults(members, Purpose::Create))?;
         let mut consumer = new_consumer();
         members.apply(&mut consumer);
         let name = members.name.clone().unwrap_or_default();
@@ -240,7 +247,7 @@ impl Bus {
         id: &str,
         members: &ConsumerMembers,
     ) -> Result<Settling<Connection>, Refusal> {
-        refuse_faults(members.faults(Purpose::Change))?;
+        refuse_faults(self.consumer_faults(members, Purpose::Change))?;
         let write = Write {
             action: "consumer.update".to_owned(),
             part: None,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use storybus_protocol::{Source, Violation, rule};
 
 use super::arn::is_role_arn;
+use crate::domain::connection::AwsAccount;
 use crate::domain::filter::{Filter, MAX_COMBINATIONS, TypePattern};
 
 /// The longest name, in characters.
@@ -134,7 +135,52 @@ pub(super) fn role_arn(faults: &mut Vec<Violation>, path: &str, value: &str) {
     }
 }
 
+/// An IAM role that has to lie in this account; what is no role is [`role_arn`]'s to say.
+pub(super) fn role_in(faults: &mut Vec<Violation>, path: &str, value: &str, account: AwsAccount<'_>) {
+    if is_role_arn(value) && !account.has_role(value) {
+        let AwsAccount { partition, id } = account;
+        faults.push(fault(
+            path,
+            format!(
+                "must lie in the account of the bus, arn:{partition}:iam::{id}:role/…; a program of another account assumes such a role"
+            ),
+        ));
+    }
+}
+
 /// A member that must be there.
 pub(crate) fn missing(path: &str) -> Violation {
     fault(path, "is missing")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_lies_in_the_account_of_the_bus() {
+        let account = AwsAccount {
+            partition: "aws",
+            id: "111122223333",
+        };
+        let faults = |arn: &str| {
+            let mut faults = Vec::new();
+            role_arn(&mut faults, "/role_arn", arn);
+            role_in(&mut faults, "/role_arn", arn, account);
+            faults
+        };
+        assert_eq!(faults("arn:aws:iam::111122223333:role/desk/reader"), []);
+        for elsewhere in [
+            "arn:aws:iam::444455556666:role/reader",
+            "arn:aws-cn:iam::111122223333:role/reader",
+            "arn:aws:iam::444455556666:role/111122223333:role/reader",
+        ] {
+            let told = faults(elsewhere);
+            assert_eq!(told.len(), 1, "{elsewhere}: {told:?}");
+            assert_eq!(told[0].path.as_deref(), Some("/role_arn"));
+            assert!(told[0].message.contains("111122223333"), "{told:?}");
+        }
+        // one fault for one mistake
+        assert_eq!(faults("arn:aws:iam::444455556666:user/reader").len(), 1);
+    }
 }

@@ -179,6 +179,13 @@ fn refused_connection(operation: &'static str, connection: &Connection, error: &
 }
 
 impl Bus {
+    /// Adds what is wrong with the place of a role, if one is given.
+    fn role_place(&self, faults: &mut Vec<Violation>, path: &str, arn: Option<&str>) {
+        if let (Some(arn), Some(account)) = (arn, self.ports.connections.account_of_roles()) {
+            limits::role_in(faults, path, arn, account);
+        }
+    }
+
     pub(crate) fn audit_entry(
         &self,
         actor: &Actor,

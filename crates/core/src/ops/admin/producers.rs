@@ -136,6 +136,13 @@ fn path<'a>(tenant: &'a str, id: &'a str) -> ConnectionPath<'a> {
 }
 
 impl Bus {
+    fn producer_faults(&self, members: &ProducerMembers, purpose: Purpose) -> Vec<Violation> {
+        let mut faults = members.faults(purpose);
+        let arn = members.role_arn.as_ref().and_then(Option::as_deref);
+        self.role_place(&mut faults, "/role_arn", arn);
+        faults
+    }
+
     /// Makes a producer with its first secret.
     ///
     /// # Errors
@@ -147,7 +154,7 @@ impl Bus {
         tenant: &str,
         members: &ProducerMembers,
     ) -> Result<Issued, Refusal> {
-        refuse_faults(members.faults(Purpose::Create))?;
+        refuse_faults(self.producer_faults(members, Purpose::Create))?;
         let mut producer = Producer {
             system_ids: vec![],
             message_types: vec![],
@@ -204,7 +211,7 @@ impl Bus {
         id: &str,
         members: &ProducerMembers,
     ) -> Result<Connection, Refusal> {
-        refuse_faults(members.faults(Purpose::Change))?;
+        refuse_faults(self.producer_faults(members, Purpose::Change))?;
         let write = Write {
             action: "producer.update".to_owned(),
             part: None,

@@ -21,6 +21,7 @@ use crate::bus::Bus;
 use crate::domain::archived::{Archived, Position, Selection, TimeRange};
 use crate::domain::connection::{Connection, Role};
 use crate::domain::dead_letter::DeadLetter;
+use crate::domain::delivery::QueueKey;
 use crate::domain::job::{Job, JobError, JobState, Work};
 use crate::domain::message::Attributes;
 use crate::domain::record::story_digest;
@@ -144,11 +145,21 @@ impl Bus {
         let Some(progress) = self.advance(&job).await? else {
             return Ok(Stepped::Goes); // another has the turn
         };
-        if progress.end.is_some() && matches!(job.work, Work::Redrive { .. }) {
-            let released = self.ports.dead_letters.release(&job.queue(), id).await;
-            released.map_err(failed("dead_letters.release"))?;
+        let (queue, is_redrive) = (job.queue(), matches!(job.work, Work::Redrive { .. }));
+        if progress.end.is_some() && is_redrive {
+            self.letters_release(&queue, id).await?;
         }
-        self.write_down(job, &progress).await
+        let stepped = self.write_down(job, &progress).await?;
+        if stepped == Stepped::Over && is_redrive {
+            // what a runner in the same turn has taken since; from now on none can
+            self.letters_release(&queue, id).await?;
+        }
+        Ok(stepped)
+    }
+
+    async fn letters_release(&self, queue: &QueueKey, id: &JobId) -> Result<(), StepFailed> {
+        let released = self.ports.dead_letters.release(queue, id).await;
+        released.map_err(failed("dead_letters.release"))
     }
 
     /// Delivers. `None`: the turn is over.

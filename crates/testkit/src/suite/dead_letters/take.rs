@@ -20,7 +20,7 @@ behaviours![
     chosen_messages_alone_are_taken,
     all_are_those_that_were_dead_by_then needs Time,
     held_takes_nothing_new,
-    who_has_not_the_turn_takes_nothing needs Turns,
+    who_has_not_the_turn_takes_nothing,
     there_is_nothing_to_take_where_there_is_no_queue,
     what_was_taken_is_removed,
     a_job_removes_nothing_but_its_own,
