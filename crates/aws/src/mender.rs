@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use storybus_core::domain::time::Millis;
 use storybus_core::ports::workspaces::RegistryError;
 use storybus_core::ports::{Clock, Connections as _, StoreError, Workspaces as _};
 use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
@@ -23,11 +24,11 @@ use crate::item::Attributes as _;
 use crate::pending::{Doing, Pending, Whose};
 use crate::query::Range;
 use crate::workspaces::DynamoWorkspaces;
-use crate::{Aws, DynamoConnections, keys};
+use crate::{Aws, DynamoConnections, keys, workspaces};
 
 /// How many are looked at, or made anew, at once.
 const AT_ONCE: usize = 8;
-/// What is younger may not be listed by SQS yet.
+/// What is younger may not be listed by SQS or SNS yet.
 const LISTED_AFTER: Duration = Duration::from_secs(5 * 60);
 
 /// Looks for what was deleted by hand.
@@ -65,9 +66,11 @@ impl Mender {
         // the registry first: what it has by now, AWS has too
         let mut registered = Vec::new();
         for item in self.aws.range(Range::of(keys::WORKSPACES)).await? {
-            let workspace: WorkspaceId = item.need_parsed("sk")?;
-            let consumers = self.consumers_of(&workspace).await?;
-            registered.push((workspace, consumers));
+            let workspace = workspaces::read(&item)?;
+            if self.is_listed(workspace.created_at) {
+                let consumers = self.consumers_of(&workspace.id).await?;
+                registered.push((workspace.id, consumers));
+            }
         }
         let queues = self.aws.queues_there().await?;
         let looked = futures::stream::iter(registered)
@@ -75,6 +78,11 @@ impl Mender {
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>();
         Ok(looked.await.into_iter().fold(Mended::default(), Mended::and))
+    }
+
+    /// Whether what was made then is surely listed by now.
+    fn is_listed(&self, made_at: Millis) -> bool {
+        made_at.until(self.clock.now()) >= LISTED_AFTER
     }
 
     async fn consumers_of(&self, workspace: &WorkspaceId) -> Result<Vec<ConnectionId>, StoreError> {
@@ -148,9 +156,8 @@ impl Mender {
         workspace: &WorkspaceId,
         consumer: &ConnectionId,
     ) -> Result<bool, RegistryError> {
-        let now = self.clock.now();
         match self.connections.get(consumer).await? {
-            Some(stored) if stored.created_at.until(now) >= LISTED_AFTER => {}
+            Some(stored) if self.is_listed(stored.created_at) => {}
             _ => return Ok(false),
         }
         let whose = Whose::Consumer(workspace.clone(), consumer.clone());

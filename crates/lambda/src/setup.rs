@@ -101,6 +101,8 @@ impl Setup {
         // each is an error in the log, which names it
         let anew = swept.topics_anew.len() + swept.consumers_anew.len();
         self.meter.count("MadeAnew", anew);
+        // a stack that is brought up to date is asked nothing when nothing of its own resource has changed
+        self.aws.make_seal(&*self.random).await?;
         // so that a replay has something to go on from when the archive's queue is never seen empty
         self.aws.archive(Arc::clone(&self.clock)).advance().await
     }

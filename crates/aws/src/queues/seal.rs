@@ -1,6 +1,6 @@
 //! What makes receipt handles the bus's own: a consumer can read them, and change none.
 //!
-//! The key is an item of the bus's table, made with the stack. A process reads it once, with the first receive or rejection, and one that finds
+//! The key is an item of the bus's table, made with the stack, or by the first sweep of one that had none. A process reads it once, with the first receive or rejection, and one that finds
 //! none goes on without: its handles are open, and what a rejection may take of an open one is bounded otherwise (`reject`).
 
 use aws_lc_rs::hmac;
@@ -48,6 +48,9 @@ impl Aws {
     ///
     /// The table cannot be reached, or is not there. Called again, it goes on.
     pub async fn make_seal(&self, random: &dyn Random) -> Result<(), StoreError> {
+        if self.item(keys::seal()).await?.is_some() {
+            return Ok(());
+        }
         let mut key = [0; KEY_LEN];
         random.fill(&mut key);
         let mut item = keys::seal();

@@ -15,7 +15,7 @@ use storybus_testkit::suite::sample::{self, Letter};
 use super::gate::{Fate, Gate};
 use super::{Answer, LATER, World, engine};
 
-/// Old enough that SQS would list what is there.
+/// Old enough that SQS and SNS would list what is there.
 const OLD: Duration = Duration::from_secs(10 * 60);
 
 impl World {
@@ -192,6 +192,7 @@ async fn a_topic_is_made_anew_with_all_its_subscriptions() {
     world.make_workspace(&world.aws, "2").await.unwrap();
     world.make_consumer(&world.aws, "1").await.unwrap();
     world.make(&world.second("1")).await.unwrap();
+    world.clock.advance(OLD);
     world.remove_topic("1").await;
     let refused = world.publish("1", 1).await;
     let topic = world.aws.config().topic_name(&world.workspace("1").id);
@@ -230,6 +231,7 @@ async fn nothing_is_published_to_a_topic_that_is_half_made() {
             world.make_workspace(&world.aws, &n).await.unwrap();
             world.make_consumer(&world.aws, &n).await.unwrap();
             world.make(&world.second(&n)).await.unwrap();
+            world.clock.advance(OLD);
             world.remove_topic(&n).await;
             let gate = Gate::new(&world.aws.config().queue_endpoint, at, fate).await;
             let aws = world.gated(&gate);
