@@ -21,7 +21,7 @@ use storybus_core::ports::{Clock, Connections as _, StoreError, Workspaces as _}
 use storybus_protocol::id::{ConnectionId, ConnectionKind, WorkspaceId};
 
 use crate::item::Attributes as _;
-use crate::pending::{Doing, Pending, Whose};
+use crate::pending::{Pending, Whose};
 use crate::query::Range;
 use crate::workspaces::DynamoWorkspaces;
 use crate::{Aws, DynamoConnections, keys, workspaces};
