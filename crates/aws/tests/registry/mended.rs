@@ -175,6 +175,7 @@ async fn a_change_makes_a_missing_queue_anew() {
 async fn the_archive_is_subscribed_again() {
     let world = World::new().await;
     world.make_workspace(&world.aws, "1").await.unwrap();
+    world.clock.advance(OLD);
     world
         .unsubscribe("1", &world.aws.config().archive_queue_name())
         .await;
