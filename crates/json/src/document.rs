@@ -174,6 +174,12 @@ impl<'a> Document<'a> {
         self.nodes[node].str(self.text, &self.unescaped)
     }
 
+    /// The string at `node` as bytes: without a look at whether its ends part a character.
+    #[inline]
+    pub(crate) fn bytes(&self, node: usize) -> Option<&[u8]> {
+        self.bytes_of(self.nodes[node])
+    }
+
     /// Whether the string at `node` is this one: its length tells most apart without a look at the text.
     #[inline]
     pub(crate) fn is_str(&self, node: usize, wanted: &str) -> bool {
@@ -183,6 +189,21 @@ impl<'a> Document<'a> {
             _ => return false,
         };
         (end - start) as usize == wanted.len() && bytes[start as usize..end as usize] == *wanted.as_bytes()
+    }
+
+    #[inline]
+    pub(crate) fn bytes_of(&self, node: Node) -> Option<&[u8]> {
+        match node {
+            Node::Text { start, end } => Some(&self.text.as_bytes()[start as usize..end as usize]),
+            Node::Unescaped { start, end } => Some(&self.unescaped.as_bytes()[start as usize..end as usize]),
+            _ => None,
+        }
+    }
+
+    /// Whether a member name repeats anywhere.
+    #[inline]
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.duplicate.is_some()
     }
 
     /// The pointer to the member whose name is at `target`.

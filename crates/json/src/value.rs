@@ -120,6 +120,13 @@ impl<'d> Value<'d> {
         self.doc.str(self.node)
     }
 
+    /// The bytes of the unescaped string, if it is one. Quicker to come by than the string, whose ends have to be
+    /// looked at for whether they part a character: for what is compared and not read.
+    #[inline]
+    pub fn as_bytes(self) -> Option<&'d [u8]> {
+        self.doc.bytes(self.node)
+    }
+
     /// The object, if it is one.
     #[inline]
     pub fn as_object(self) -> Option<Object<'d>> {
@@ -144,6 +151,12 @@ impl<'d> Value<'d> {
     /// The member of that name, if this is an object that has it.
     pub fn get(self, name: &str) -> Option<Value<'d>> {
         self.as_object()?.get(name)
+    }
+
+    /// Whether a member name repeats anywhere in the document that this is a part of.
+    #[inline]
+    pub fn is_of_ambiguous_document(self) -> bool {
+        self.doc.is_ambiguous()
     }
 
     /// Appends the canonical form: equal bytes if and only if equal as JSON values.
@@ -256,10 +269,11 @@ impl<'d> Object<'d> {
     pub fn get(self, name: &str) -> Option<Value<'d>> {
         let doc = self.value.doc;
         let order = self.order();
-        let name_at = |node: u32| doc.str(node as usize).unwrap_or_default();
         let found = if order.len() <= FEW_MEMBERS {
             order.iter().find(|&&node| doc.is_str(node as usize, name))
         } else {
+            let name = name.as_bytes();
+            let name_at = |node: u32| doc.bytes(node as usize).unwrap_or_default();
             let first = order.partition_point(|&node| name_at(node) < name);
             order.get(first).filter(|&&node| name_at(node) == name)
         };
@@ -274,6 +288,17 @@ impl<'d> Object<'d> {
             node: self.value.node + 1,
             left: self.len(),
         }
+    }
+
+    /// The members in the text's order, names unescaped, as [bytes](Value::as_bytes).
+    #[inline]
+    pub fn iter_bytes(self) -> impl Iterator<Item = (&'d [u8], Value<'d>)> {
+        let doc = self.value.doc;
+        let mut members = self.iter();
+        std::iter::from_fn(move || {
+            let (name, value) = members.step()?;
+            Some((doc.bytes_of(name).unwrap_or_default(), value))
+        })
     }
 
     /// Where the names stand on the tape, in the order of the names.
@@ -295,19 +320,12 @@ pub struct Members<'d> {
     left: usize,
 }
 
-impl<'d> Iterator for Members<'d> {
-    type Item = (&'d str, Value<'d>);
-
+impl<'d> Members<'d> {
+    /// The next member: its name's node, and its value.
     #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
+    fn step(&mut self) -> Option<(Node, Value<'d>)> {
         self.left = self.left.checked_sub(1)?;
-        let Document {
-            text,
-            unescaped,
-            nodes,
-            ..
-        } = self.doc;
-        let [name, value, ..] = nodes.get(self.node..)? else {
+        let [name, value, ..] = self.doc.nodes.get(self.node..)? else {
             return None;
         };
         let member = Value::new(self.doc, self.node + 1);
@@ -315,7 +333,18 @@ impl<'d> Iterator for Members<'d> {
             Node::Array { next, .. } | Node::Object { next, .. } => next as usize,
             _ => self.node + 2,
         };
-        Some((name.str(text, unescaped).unwrap_or_default(), member))
+        Some((*name, member))
+    }
+}
+
+impl<'d> Iterator for Members<'d> {
+    type Item = (&'d str, Value<'d>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, value) = self.step()?;
+        let Document { text, unescaped, .. } = self.doc;
+        Some((name.str(text, unescaped).unwrap_or_default(), value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -14,6 +14,7 @@ fn kinds_and_accessors() {
     assert_eq!(yes.as_bool(), Some(true));
     assert_eq!(number.as_number().unwrap().text(), "1.5");
     assert_eq!(string.as_str(), Some("a"));
+    assert_eq!(string.as_bytes(), Some(&b"a"[..]));
     assert_eq!(array.as_array().unwrap().len(), 1);
     assert_eq!(object.as_object().unwrap().len(), 1);
     for value in elements {
@@ -25,6 +26,7 @@ fn kinds_and_accessors() {
             value.as_array().is_some(),
             value.as_object().is_some(),
         ];
+        assert_eq!(value.as_bytes(), value.as_str().map(str::as_bytes));
         assert_eq!(answers.iter().filter(|&&answer| answer).count(), 1);
         assert!(value.as_object().is_some() || value.get("b").is_none());
     }
@@ -35,8 +37,16 @@ fn kinds_and_accessors() {
 fn members_come_in_the_order_of_the_text() {
     let document = Document::parse(br#"{"b":[1,[2,{}]],"a\n":{"x":{}},"":3,"c":"\u0041"}"#).unwrap();
     let object = document.root().as_object().unwrap();
-    let names: Vec<_> = object.iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["b", "a\n", "", "c"]);
+    let names = ["b", "a\n", "", "c"];
+    assert!(object.iter().map(|(name, _)| name).eq(names));
+    let bytes: Vec<_> = object.iter_bytes().map(|(name, _)| name).collect();
+    assert_eq!(bytes, names.map(str::as_bytes));
+    assert!(
+        object
+            .iter_bytes()
+            .map(|(_, value)| value)
+            .eq(object.iter().map(|(_, value)| value))
+    );
     assert_eq!(object.iter().len(), 4);
     assert_eq!(object.iter().last().unwrap().1.as_str(), Some("A"));
     assert_eq!(

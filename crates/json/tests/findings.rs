@@ -8,7 +8,13 @@ fn parse(text: &str) -> Document<'_> {
 
 #[track_caller]
 fn duplicate(text: &str, pointer: Option<&str>) {
-    assert_eq!(parse(text).duplicate_member().as_deref(), pointer, "{text}");
+    let document = parse(text);
+    assert_eq!(document.duplicate_member().as_deref(), pointer, "{text}");
+    assert_eq!(
+        document.root().is_of_ambiguous_document(),
+        pointer.is_some(),
+        "{text}"
+    );
 }
 
 #[test]

@@ -36,11 +36,17 @@ fn median(mut run: impl FnMut()) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// Without the white space that people like.
+/// Without the white space that people like; members stay in the order that people give them.
 fn compact(text: &str) -> String {
-    serde_json::from_str::<serde_json::Value>(text)
-        .map(|value| value.to_string())
-        .unwrap_or_default()
+    let (mut in_string, mut escaped) = (false, false);
+    text.chars()
+        .filter(|c| {
+            let kept = in_string || !c.is_ascii_whitespace();
+            in_string ^= *c == '"' && !escaped;
+            escaped = in_string && *c == '\\' && !escaped;
+            kept
+        })
+        .collect()
 }
 
 fn main() -> std::io::Result<()> {

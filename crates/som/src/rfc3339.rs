@@ -22,6 +22,35 @@ impl<'a> Instant<'a> {
     ///
     /// `-00:00` is an offset of zero; hour 24 is none; the fraction has one digit or more.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let parts = Parts::read(text)?;
+        let minutes = days_since_1970(parts.year, parts.month, parts.day) * 1440 + parts.minute;
+        Some(Self {
+            seconds: minutes * 60 + parts.second.min(59),
+            leap: parts.second == 60,
+            fraction: parts.fraction.trim_end_matches('0'),
+        })
+    }
+}
+
+/// Whether a text is a `date-time` of RFC 3339, as [`Instant::parse`] reads it; which instant it is is not worked out.
+pub(crate) fn is_date_time(text: &str) -> bool {
+    Parts::read(text).is_some()
+}
+
+/// What a `date-time` consists of.
+struct Parts<'a> {
+    year: i64,
+    month: i64,
+    day: i64,
+    /// Since the local day began, in UTC: below 0 or above 1439 where UTC is in another day.
+    minute: i64,
+    second: i64,
+    fraction: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    #[inline]
+    fn read(text: &'a str) -> Option<Self> {
         let bytes = text.as_bytes();
         let (head, rest) = bytes.split_first_chunk::<{ "0000-00-00T00:00:00".len() }>()?;
         let [
@@ -60,15 +89,17 @@ impl<'a> Instant<'a> {
         let (fraction, zone) = split_fraction(text.get(text.len() - rest.len()..)?)?;
         let offset = offset_minutes(zone.as_bytes())?;
 
-        let minutes = days_since_1970(year, month, day) * 1440 + hour * 60 + minute - offset;
-        let leap = second == 60;
-        if leap && minutes.rem_euclid(1440) != 1439 {
+        let minute = hour * 60 + minute - offset;
+        if second == 60 && minute.rem_euclid(1440) != 1439 {
             return None;
         }
         Some(Self {
-            seconds: minutes * 60 + second.min(59),
-            leap,
-            fraction: fraction.trim_end_matches('0'),
+            year,
+            month,
+            day,
+            minute,
+            second,
+            fraction,
         })
     }
 }

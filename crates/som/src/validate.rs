@@ -65,9 +65,10 @@ pub struct Checked<'d> {
 ///
 /// # Cost
 ///
-/// One walk over the message; the time is linear in its length, and nothing is allocated while nothing is wrong but
-/// what `uniqueItems` of a list of two or more takes. Of each list, refused and tolerated, the first 1,000 violations are
-/// given; the last of them says when there were more.
+/// One walk over a message that is valid, at most two over one that is not; the time is linear in its length, and
+/// nothing is allocated while nothing is wrong but what `uniqueItems` takes of a list whose elements a glance does not
+/// tell apart. Of each list, refused and tolerated, the first 1,000 violations are given; the last of them says when
+/// there were more.
 ///
 /// # Errors
 ///

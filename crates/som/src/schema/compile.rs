@@ -90,7 +90,7 @@ impl<'s> Compiler<'s> {
                 for (keyword, value) in schema.iter() {
                     self.keyword(&mut parts, keyword, value, at.member(keyword))?;
                 }
-                let checks = parts.checks(at)?;
+                let checks = parts.checks(&self.nodes, at)?;
                 match &checks[..] {
                     // nothing but a reference
                     [Check::AllOf(schemas)] if schemas.len() == 1 => Ok(schemas[0]),
@@ -212,7 +212,7 @@ impl<'s> Compiler<'s> {
 }
 
 impl<'s> Parts<'s> {
-    fn checks(mut self, at: Place<'_>) -> Result<Vec<Check<'s>>> {
+    fn checks(mut self, nodes: &[Node<'s>], at: Place<'_>) -> Result<Vec<Check<'s>>> {
         if let Some(condition) = self.condition {
             let check = Check::If {
                 condition,
@@ -229,7 +229,7 @@ impl<'s> Parts<'s> {
         if self.closed
             || !(self.required.is_empty() && self.properties.is_empty() && self.patterns.is_empty())
         {
-            let members = Members::new(&self.properties, self.required, self.patterns, self.closed);
+            let members = Members::new(&self.properties, self.required, self.patterns, self.closed, nodes);
             self.checks.push((Rank::Parts, Check::Members(Box::new(members))));
         }
         // Stable: within a rank the file's order stays.
@@ -244,7 +244,7 @@ fn enumerated<'s>(allowed: Array<'s>) -> Check<'s> {
         Some(mut texts) => {
             let mut seen = BTreeSet::new();
             texts.retain(|text| seen.insert(*text));
-            Check::EnumOfText(Names::new(texts.into_iter()))
+            Check::EnumOfText(Names::new(texts.into_iter().map(|text| (text, ()))))
         }
         None => Check::Enum(allowed.iter().map(Literal::new).collect()),
     }

@@ -1,31 +1,32 @@
 //! What a schema says of an object's members.
 
 use super::names::Names;
-use super::node::NodeId;
+use super::node::{Kinds, Node, NodeId};
 use super::pattern::Pattern;
 
 /// `required`, `properties`, `patternProperties` and `additionalProperties: false` of one schema.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Members<'s> {
     /// What is said of single names.
-    pub(super) named: Box<[Named<'s>]>,
+    pub(super) named: Names<'s, Named>,
     /// The required names in the schema's order; [`Named::required`] is a bit per entry.
     pub(super) required: Box<[&'s str]>,
+    /// The bits of all required names.
+    pub(super) all_required: u64,
     pub(super) patterns: Box<[(Pattern<'s>, NodeId)]>,
     /// Whether a member that neither `properties` nor `patternProperties` knows is surplus.
     pub(super) closed: bool,
-    /// Where in `named` a name is.
-    names: Names<'s>,
 }
 
 /// What a schema says of the member of one name.
-#[derive(Debug)]
-pub(super) struct Named<'s> {
-    pub(super) name: &'s str,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named {
     /// Its schema, if it stands in `properties`.
     pub(super) schema: Option<NodeId>,
     /// Its bit, if it stands in `required`; else 0.
     pub(super) required: u64,
+    /// The kinds of value that its schema is known to hold for: kept here, too, so that it need not be looked up for them.
+    pub(super) settled: Kinds,
 }
 
 impl<'s> Members<'s> {
@@ -35,49 +36,46 @@ impl<'s> Members<'s> {
     /// Up to so many names are looked up in the object, instead of all the object's names here.
     const FEW: usize = 4;
 
+    /// `nodes` has all that `properties` refers to.
     pub(super) fn new(
         properties: &[(&'s str, NodeId)],
         required: Vec<&'s str>,
         patterns: Vec<(Pattern<'s>, NodeId)>,
         closed: bool,
+        nodes: &[Node<'s>],
     ) -> Self {
-        let mut named: Vec<Named<'s>> = Vec::with_capacity(properties.len() + required.len());
-        let at = |named: &mut Vec<Named<'s>>, name: &'s str| match named.iter().position(|n| n.name == name) {
-            Some(at) => at,
-            None => {
-                named.push(Named {
-                    name,
-                    schema: None,
-                    required: 0,
-                });
-                named.len() - 1
-            }
+        let unknown = Named {
+            schema: None,
+            required: 0,
+            settled: if closed { Kinds::default() } else { Kinds::ALL },
         };
+        let mut named: Vec<(&'s str, Named)> = Vec::with_capacity(properties.len() + required.len());
+        let mut say =
+            |name: &'s str, say: &dyn Fn(&mut Named)| match named.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, named)) => say(named),
+                None => {
+                    let mut new = unknown;
+                    say(&mut new);
+                    named.push((name, new));
+                }
+            };
         for (name, schema) in properties {
-            let at = at(&mut named, name);
-            if let Some(named) = named.get_mut(at) {
+            say(name, &|named| {
                 named.schema = Some(*schema);
-            }
+                named.settled = nodes.get(schema.0).map(|node| node.settled).unwrap_or_default();
+            });
         }
         for (bit, name) in required.iter().enumerate() {
-            let at = at(&mut named, name);
-            if let Some(named) = named.get_mut(at) {
-                named.required |= 1 << bit;
-            }
+            say(name, &|named| named.required |= 1 << bit);
         }
-        let names = Names::new(named.iter().map(|named| named.name));
+        let named = Names::new(named.into_iter());
         Self {
-            named: named.into(),
+            all_required: named.iter().fold(0, |all, (_, named)| all | named.required),
+            named,
             required: required.into(),
             patterns: patterns.into(),
             closed,
-            names,
         }
-    }
-
-    #[inline]
-    pub(super) fn find(&self, name: &str) -> Option<&Named<'s>> {
-        self.named.get(self.names.find(name)?)
     }
 
     /// Whether only members of a few names matter, as in an `if` or a `not`.

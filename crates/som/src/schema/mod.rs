@@ -5,12 +5,13 @@
 //! contract's, not a library's; numbers must stay exact; and the check runs on every publish, where it must not
 //! allocate while nothing is wrong.
 //!
-//! To add a keyword: a variant of `Check` and its arm in `compile`, in `evaluate` and in `text`, and in `keyword` if it
-//! can rule by itself. A schema file with a keyword that is not supported does not compile, and a test says so.
+//! To add a keyword: a variant of `Check` and its arm in `compile`, in `fits` and in `text`, in `evaluate` if it has
+//! parts, and in `keyword` if it can rule by itself. A schema file with a keyword that is not supported does not compile, and a test says so.
 
 mod compile;
 mod error;
 mod evaluate;
+mod fits;
 mod keyword;
 mod members;
 mod names;

@@ -23,15 +23,25 @@ pub(super) struct NodeId(pub(super) usize);
 #[derive(Debug, Default)]
 pub(super) struct Node<'s> {
     pub(super) checks: Box<[Check<'s>]>,
-    /// The kinds of value for which the first check is known to hold: most of what a message has is text of which the schema says no more.
+    /// The kinds of value for which the first check is known to hold.
     first_holds: Kinds,
+    /// Those for which all checks are: most of what a message has is text of which the schema says no more.
+    pub(super) settled: Kinds,
 }
 
 /// A set of kinds of value, a bit for each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Kinds(u8);
+pub(super) struct Kinds(u8);
 
 impl Kinds {
+    pub(super) const ALL: Self = Self(63);
+
+    /// Whether the kind of a value is among them.
+    #[inline]
+    pub(super) fn contain(self, value: Value<'_>) -> bool {
+        self.0 & Self::of(value).0 != 0
+    }
+
     #[inline]
     fn of(value: Value<'_>) -> Self {
         Self(match value.tag() {
@@ -65,17 +75,24 @@ impl<'s> Node<'s> {
             Some(Check::Type(wanted)) => Kinds::of_type(*wanted),
             _ => Kinds::default(),
         };
+        let settled = match checks.len() {
+            0 => Kinds::ALL,
+            1 => first_holds,
+            _ => Kinds::default(),
+        };
         Self {
             checks: checks.into(),
             first_holds,
+            settled,
         }
     }
 
     /// The checks that are not known to hold for this value.
     #[inline]
     pub(super) fn open(&self, value: Value<'_>) -> &[Check<'s>] {
-        let known = self.first_holds.0 & Kinds::of(value).0 != 0;
-        self.checks.get(usize::from(known)..).unwrap_or_default()
+        self.checks
+            .get(usize::from(self.first_holds.contain(value))..)
+            .unwrap_or_default()
     }
 }
 
@@ -174,7 +191,7 @@ impl Graph<'_> {
                         if members.closed {
                             rules.push(Keyword::AdditionalProperties.rule(self.name));
                         }
-                        open.extend(members.named.iter().filter_map(|named| named.schema));
+                        open.extend(members.named.iter().filter_map(|(_, named)| named.schema));
                         open.extend(members.patterns.iter().map(|(_, schema)| *schema));
                     }
                     Check::Items(schema) => open.push(*schema),

@@ -172,6 +172,13 @@ fn unique_items_go_by_equality_of_json() {
 }
 
 #[test]
+fn of_a_repeated_name_every_member_is_checked() {
+    let schema = r#"{"properties":{"a":{"type":"string"}}}"#;
+    assert_lists(schema, r#"{"a":"x","a":1}"#, &["type /a"]);
+    assert_lists(schema, r#"{"a":1,"a":"x","a":2}"#, &["type /a", "type /a"]);
+}
+
+#[test]
 fn required_is_listed_first_and_once_a_member() {
     let schema = r#"{"required":["z","a","m"],"properties":{"a":{"type":"string"},"b":false}}"#;
     assert_lists(

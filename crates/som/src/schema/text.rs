@@ -65,7 +65,7 @@ pub(super) fn failed(graph: &Graph<'_>, check: &Check<'_>, value: Value<'_>) -> 
         ),
         Check::Never => String::from("this member must not be here; remove it"),
         Check::Const(wanted) => one_of(std::iter::once(written(wanted)), value),
-        Check::EnumOfText(allowed) => one_of(allowed.iter().map(str::to_owned), value),
+        Check::EnumOfText(allowed) => one_of(allowed.iter().map(|(text, ())| text.to_owned()), value),
         Check::Enum(allowed) => one_of(allowed.iter().map(written), value),
         Check::Format(Format::Uuid) => {
             String::from("expected a UUID, such as 0199a1c4-7a2e-7b31-8c55-4d2f9e6a1b07, found other text")

@@ -17,6 +17,8 @@ use table::Table;
 
 /// No text gets further from here.
 const DEAD: u8 = u8::MAX;
+/// A text matches that has come here, whatever follows.
+const MATCHED: u8 = DEAD - 1;
 /// U+2028 and U+2029 end lines, which `.` does not match.
 const SEPARATORS: usize = 128;
 /// Every other character that is not ASCII: no expression tells two of them apart.
@@ -29,13 +31,13 @@ pub(super) struct Pattern<'s> {
     pub(super) text: &'s str,
     /// The class of each symbol.
     classes: Box<[u8; SYMBOLS]>,
-    /// By state and class the next state.
+    /// By state and class the next state, [`MATCHED`] or [`DEAD`].
     next: Box<[u8]>,
     /// How many classes there are.
     width: usize,
-    /// Whether a text matches that has come here, whatever follows.
-    matched: Box<[bool]>,
-    /// Whether a text matches that ends here.
+    /// Whether every text matches.
+    always: bool,
+    /// By state, whether a text matches that ends there.
     ends: Box<[bool]>,
 }
 
@@ -72,11 +74,10 @@ impl<'s> Pattern<'s> {
 
     /// Whether it matches anywhere in a text.
     pub(super) fn matches(&self, text: &str) -> bool {
-        let mut state = 0u8;
-        let matched = |state: u8| self.matched.get(usize::from(state)).copied().unwrap_or_default();
-        if matched(state) {
+        if self.always {
             return true;
         }
+        let mut state = 0u8;
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -93,11 +94,8 @@ impl<'s> Pattern<'s> {
             let class = self.classes.get(symbol).copied().unwrap_or_default();
             let place = usize::from(state) * self.width + usize::from(class);
             state = self.next.get(place).copied().unwrap_or(DEAD);
-            if state == DEAD {
-                return false;
-            }
-            if matched(state) {
-                return true;
+            if state >= MATCHED {
+                return state == MATCHED;
             }
         }
         self.ends.get(usize::from(state)).copied().unwrap_or_default()

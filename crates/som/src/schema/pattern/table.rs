@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::Part;
-use super::{DEAD, Pattern, SYMBOLS, Set};
+use super::{DEAD, MATCHED, Pattern, SYMBOLS, Set};
 
 /// The most states of a table. SOM's have a dozen.
 const MOST_STATES: usize = 250;
@@ -111,12 +111,14 @@ impl Table {
     }
 
     pub(super) fn pattern(self, text: &str) -> Pattern<'_> {
+        let matched = |state: u8| self.matched.get(usize::from(state)).copied().unwrap_or_default();
+        let to_the_first_match = |state: &u8| if matched(*state) { MATCHED } else { *state };
         Pattern {
             text,
             classes: self.classes,
-            next: self.next.into(),
+            next: self.next.iter().map(to_the_first_match).collect(),
             width: self.width,
-            matched: self.matched.into(),
+            always: matched(0),
             ends: self.ends.into(),
         }
     }
