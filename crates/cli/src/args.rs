@@ -14,6 +14,7 @@ use crate::data::{BackupArgs, CheckArgs, RestoreArgs};
 use crate::exit;
 use crate::logging::LogArgs;
 use crate::operator::Verb;
+use crate::sender::{OutboxNoun, RelayArgs, SendArgs};
 
 /// A message bus for newsrooms: the bus on one machine, a client to try it with, and the operator's desk.
 #[derive(Debug, Parser)]
@@ -33,6 +34,12 @@ pub enum Command {
     Publish(PublishArgs),
     /// Receive messages, print them and acknowledge them
     Pull(PullArgs),
+    /// Send messages safely: kept in an outbox until the bus has answered for good
+    Send(SendArgs),
+    /// The outbox: what is there and why; resend, drop, count
+    Outbox(OutboxNoun),
+    /// Run the sender as a service: send what is in an outbox, and what is put into a directory
+    Relay(RelayArgs),
     /// Copy the data directory of a bus that runs
     Backup(BackupArgs),
     /// Make a data directory from a backup
@@ -53,6 +60,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("The bus", &["serve", "backup", "restore", "check"]),
     ("The bus on AWS", &["deploy-check", "rotate-signing-key"]),
     ("Messages", &["publish", "pull"]),
+    ("Sending safely", &["send", "outbox", "relay"]),
     (
         "When something stands still",
         &["status", "queue", "dead-letters", "redrive", "replay", "jobs"],

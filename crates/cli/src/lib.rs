@@ -3,6 +3,7 @@
 //! - [`serve`]: the bus: the ports of the process ([`ports`]) and of the store behind the routes of `/v1`, behind the
 //!   [`server`].
 //! - [`client`]: `publish` and `pull`.
+//! - [`sender`]: the idempotent sender: `send`, `outbox`, `relay`.
 //! - [`data`]: the data directory: `backup`, `restore`, `check`.
 //! - [`operator`]: the operator's verbs.
 //! - [`aws`]: `deploy-check`, `rotate-signing-key`.
@@ -19,6 +20,7 @@ pub mod operator;
 pub mod ports;
 pub mod private_file;
 pub mod process;
+pub mod sender;
 pub mod serve;
 pub mod server;
 
@@ -31,6 +33,9 @@ pub fn run() -> Result<u8, Failure> {
         Command::Serve(args) => serve::run(&args),
         Command::Publish(args) => client::publish(&args),
         Command::Pull(args) => client::pull(args),
+        Command::Send(args) => sender::send(&args),
+        Command::Outbox(noun) => sender::outbox(&noun),
+        Command::Relay(args) => sender::relay(&args),
         Command::Backup(args) => data::backup(&args),
         Command::Restore(args) => data::restore(&args),
         Command::Check(args) => data::check(&args),

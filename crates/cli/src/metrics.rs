@@ -252,7 +252,7 @@ fn known_method(method: &Method) -> &'static str {
 
 /// What the operating system says of the process, asked when it is wanted.
 #[derive(Debug)]
-struct ProcessMetrics;
+pub(crate) struct ProcessMetrics;
 
 impl Collector for ProcessMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {

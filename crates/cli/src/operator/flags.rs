@@ -82,7 +82,7 @@ impl Common {
 }
 
 /// A word for a shell.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@%+,=".contains(&b);
     if !word.is_empty() && word.bytes().all(bare) {
         return word.to_owned();
@@ -127,7 +127,7 @@ impl Paging {
 pub struct Yes {
     /// Do not ask; needed where nobody can be asked
     #[arg(long, short = 'y')]
-    pub(super) yes: bool,
+    pub(crate) yes: bool,
 }
 
 /// Two flags that say the opposite of each other: what they say together.

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 const WIDEST: usize = 66;
 
 /// Prints text. A reader that has gone is no failure.
-pub(super) fn text(text: &str) -> Result<(), Failure> {
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -34,24 +34,24 @@ pub(super) fn document(document: &Document) -> Result<(), Failure> {
 }
 
 /// Prints a value that the bus did not write itself.
-pub(super) fn value(value: &Value) -> Result<(), Failure> {
+pub(crate) fn value(value: &Value) -> Result<(), Failure> {
     document(&Document(value.to_string()))
 }
 
 /// One line of JSON, with nothing in it that a terminal would obey.
-pub(super) fn line(json: &str) -> String {
+pub(crate) fn line(json: &str) -> String {
     layout(&layout(json, Layout::Indented), Layout::Line)
 }
 
 /// Tells something beside the result.
-pub(super) fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// How a cell looks where there is colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Plain,
     Good,
     Warn,
@@ -61,13 +61,13 @@ pub(super) enum Tone {
 
 /// A cell of a table, or the value of a field.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     text: String,
     tone: Tone,
 }
 
 impl Cell {
-    pub(super) fn new(text: impl AsRef<str>) -> Self {
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self {
             text: plain(text.as_ref()),
             tone: Tone::Plain,
@@ -75,17 +75,17 @@ impl Cell {
     }
 
     #[must_use]
-    pub(super) fn toned(self, tone: Tone) -> Self {
+    pub(crate) fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 
     /// A member of an object, in words: `-` for what is not there.
-    pub(super) fn of(object: &Value, member: &str) -> Self {
+    pub(crate) fn of(object: &Value, member: &str) -> Self {
         Self::new(words(object.get(member).unwrap_or(&Value::Null)))
     }
 
     /// A list, of which an empty one means something.
-    pub(super) fn list(object: &Value, member: &str, empty: &str) -> Self {
+    pub(crate) fn list(object: &Value, member: &str, empty: &str) -> Self {
         match object.get(member) {
             Some(Value::Array(entries)) if entries.is_empty() => Self::new(empty).toned(Tone::Faint),
             other => Self::new(words(other.unwrap_or(&Value::Null))),
@@ -108,25 +108,25 @@ fn words(value: &Value) -> String {
 
 /// A table with a line of headings.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    pub(super) fn new(head: &[&'static str]) -> Self {
+    pub(crate) fn new(head: &[&'static str]) -> Self {
         Self {
             head: head.to_vec(),
             rows: Vec::new(),
         }
     }
 
-    pub(super) fn row(&mut self, row: Vec<Cell>) {
+    pub(crate) fn row(&mut self, row: Vec<Cell>) {
         self.rows.push(row);
     }
 
     /// Prints it; `none` when it has no rows.
-    pub(super) fn print(&self, none: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&self, none: &str) -> Result<(), Failure> {
         if self.rows.is_empty() {
             note(none);
             return Ok(());
@@ -184,7 +184,7 @@ impl Table {
 }
 
 /// A row of a table that has no end: cells at least this wide.
-pub(super) fn columns(cells: &[Cell], widths: &[usize]) -> String {
+pub(crate) fn columns(cells: &[Cell], widths: &[usize]) -> String {
     let coloured = coloured();
     let mut out = String::new();
     for (n, cell) in cells.iter().enumerate() {
@@ -202,7 +202,7 @@ pub(super) fn columns(cells: &[Cell], widths: &[usize]) -> String {
 }
 
 /// Prints an object's fields, one a line.
-pub(super) fn fields(fields: &[(&str, Cell)]) -> Result<(), Failure> {
+pub(crate) fn fields(fields: &[(&str, Cell)]) -> Result<(), Failure> {
     text(&laid_out_fields(fields, coloured()))
 }
 
@@ -218,7 +218,7 @@ fn laid_out_fields(fields: &[(&str, Cell)], coloured: bool) -> String {
 }
 
 /// Commands to go on with, each with what it is for; or only a question to ask.
-pub(super) fn next(steps: &[(String, &str)]) -> Result<(), Failure> {
+pub(crate) fn next(steps: &[(String, &str)]) -> Result<(), Failure> {
     if steps.is_empty() {
         return Ok(());
     }
@@ -279,7 +279,7 @@ fn coloured() -> bool {
 }
 
 /// A span of seconds in its largest unit.
-pub(super) fn span(seconds: u64) -> String {
+pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
@@ -289,12 +289,12 @@ pub(super) fn span(seconds: u64) -> String {
 }
 
 /// A number with its noun.
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Writes a line to stdout; whether somebody still reads.
-pub(super) fn read_on(line: &str) -> Result<bool, Failure> {
+pub(crate) fn read_on(line: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
@@ -304,7 +304,7 @@ pub(super) fn read_on(line: &str) -> Result<bool, Failure> {
 }
 
 /// Asks on a terminal whether to go on; elsewhere `--yes` is needed.
-pub(super) fn confirm(what: &str, yes: bool) -> Result<(), Failure> {
+pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use crate::ports::SystemClock;
 
 /// A point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Time {
+pub(crate) enum Time {
     /// As RFC 3339 has it: for the bus to read.
     Written(String),
     /// So long after midnight, today.
@@ -55,7 +55,7 @@ impl FromStr for Time {
 
 impl Time {
     /// As the bus reads it.
-    pub(super) fn rfc3339(&self, now: Millis) -> String {
+    pub(crate) fn rfc3339(&self, now: Millis) -> String {
         match self {
             Self::Written(text) => text.clone(),
             Self::Today(since) => Millis(now.0 - now.0.rem_euclid(86_400_000))
@@ -66,13 +66,13 @@ impl Time {
     }
 
     /// For a time of today that is still to come: the same of yesterday.
-    pub(super) fn to_come(&self, now: Millis) -> Option<String> {
+    pub(crate) fn to_come(&self, now: Millis) -> Option<String> {
         let of_today = matches!(self, Self::Today(_)) && self.is_after(now);
         of_today.then(|| self.rfc3339(Millis(now.0 - 86_400_000)))
     }
 
     /// Whether it is later than now, to the second. Of a time with another offset than UTC nothing is said.
-    pub(super) fn is_after(&self, now: Millis) -> bool {
+    pub(crate) fn is_after(&self, now: Millis) -> bool {
         let (time, now) = (self.rfc3339(now), now.to_rfc3339());
         time.ends_with(['Z', 'z']) && time.get(..19) > now.get(..19)
     }
@@ -80,7 +80,7 @@ impl Time {
 
 /// A length of time: `30s`, `15m`, `2h`, `7d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span(u64);
+pub(crate) struct Span(u64);
 
 impl FromStr for Span {
     type Err = &'static str;
@@ -107,15 +107,20 @@ impl FromStr for Span {
 }
 
 impl Span {
+    /// As a duration.
+    pub(crate) fn duration(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+
     /// That long before.
-    pub(super) fn before(self, now: Millis) -> String {
+    pub(crate) fn before(self, now: Millis) -> String {
         let ms = i64::try_from(self.0.saturating_mul(1000)).unwrap_or(i64::MAX);
         Millis(now.0.saturating_sub(ms)).to_rfc3339()
     }
 }
 
 /// Now, by this machine's clock.
-pub(super) fn now() -> Millis {
+pub(crate) fn now() -> Millis {
     SystemClock::new().now()
 }
 

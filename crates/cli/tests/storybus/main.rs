@@ -16,6 +16,7 @@ mod faults;
 mod jobs;
 mod log;
 mod operator;
+mod sender;
 mod start;
 mod stop;
 mod verbs;

@@ -40,8 +40,8 @@ pub(crate) struct Sql {
 }
 
 /// The time, where the inserting program's SQLite may be old, and everywhere alike.
-const SQLITE_NOW: &str = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
-const POSTGRES_NOW: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
+pub(crate) const SQLITE_NOW: &str = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
+pub(crate) const POSTGRES_NOW: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
 
 impl Sql {
     pub(crate) fn new(text: &str) -> Self {

@@ -57,7 +57,25 @@ static PAYLOAD: LazyLock<Sql> = LazyLock::new(|| Sql::new("SELECT payload FROM s
 /// Messages of one group are sent in the order of their commits. On PostgreSQL other transactions that enqueue to the same group wait
 /// from here until the caller's transaction ends, so enqueue late in it.
 pub async fn enqueue<'c>(conn: impl Into<Conn<'c>>, message: &Message) -> Result<Enqueued, EnqueueError> {
-    let mut conn = conn.into();
+    one(&mut conn.into(), message).await
+}
+
+/// Writes several down in one transaction. Whoever calls it drops the connection when it fails.
+pub(crate) async fn together(
+    mut conn: Conn<'_>,
+    messages: &[Message],
+) -> Result<Vec<Enqueued>, (usize, EnqueueError)> {
+    let at = |place| move |error: sqlx::Error| (place, EnqueueError::from(error));
+    conn.script("BEGIN IMMEDIATE", "BEGIN").await.map_err(at(0))?;
+    let mut enqueued = Vec::with_capacity(messages.len());
+    for (place, message) in messages.iter().enumerate() {
+        enqueued.push(one(&mut conn, message).await.map_err(|error| (place, error))?);
+    }
+    conn.script("COMMIT", "COMMIT").await.map_err(at(0))?;
+    Ok(enqueued)
+}
+
+async fn one(conn: &mut Conn<'_>, message: &Message) -> Result<Enqueued, EnqueueError> {
     if message.body.len() > MAX_BODY {
         return Err(Invalid::TooLarge {
             size: message.body.len(),

@@ -1,7 +1,7 @@
 //! The table, made and kept up to date. The versions that are there stand in a table of ours, so that the caller's own migrations, by whatever
 //! tool, are not mixed up with them.
 
-use super::conn::{Arg, Conn, Sql};
+use super::conn::{Arg, Conn, POSTGRES_NOW, SQLITE_NOW, Sql};
 use super::error::OutboxError;
 use super::lock::{self, Lock};
 
@@ -41,3 +41,31 @@ pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<(), OutboxError> {
 }
 
 const BOOK: &str = "CREATE TABLE IF NOT EXISTS sender_log_migrations (version BIGINT PRIMARY KEY, applied_at BIGINT NOT NULL)";
+
+/// A kind of database that can hold an outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Database {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// The SQL that makes the table in an empty database, in one transaction, for whoever lets no program do so. Afterwards
+/// [`super::Outbox::migrate`] finds nothing to do.
+#[must_use]
+pub fn schema(database: Database) -> String {
+    let (now, pick): (_, fn((&'static str, &'static str)) -> &'static str) = match database {
+        Database::Sqlite => (SQLITE_NOW, |(sqlite, _)| sqlite),
+        Database::Postgres => (POSTGRES_NOW, |(_, postgres)| postgres),
+    };
+    let mut text = format!("BEGIN;\n{BOOK};\n");
+    for (version, scripts) in (1..).zip(MIGRATIONS) {
+        text.push_str(&format!(
+            "\n{}\nINSERT INTO sender_log_migrations (version, applied_at) VALUES ({version}, {now});\n",
+            pick(scripts).trim_end()
+        ));
+    }
+    text.push_str("COMMIT;\n");
+    text
+}

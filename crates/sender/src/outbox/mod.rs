@@ -22,6 +22,7 @@ pub(crate) mod step;
 pub(crate) mod write;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -32,6 +33,7 @@ pub use conn::Conn;
 pub use enqueue::{Enqueued, enqueue};
 pub use entry::{Confirmed, Count, Entry, Filter, LastAnswer, Stats};
 pub use error::{EnqueueError, OperatorError, OutboxError, Trouble};
+pub use migrate::{Database, schema};
 pub(crate) use place::Own;
 pub use state::State;
 
@@ -90,6 +92,21 @@ impl Outbox {
         })))
     }
 
+    /// Where it lies, for people: without user and password.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("{:?}", self.0.place)
+    }
+
+    /// The file of an outbox on SQLite.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.0.place {
+            Place::Sqlite(options) => Some(options.get_filename()),
+            Place::Postgres(_) => None,
+        }
+    }
+
     /// Makes the table, or brings it up to date. Does nothing where it is; several programs may call it at the same moment. On SQLite it makes the file too, and
     /// sets it to write-ahead logging.
     pub async fn migrate(&self) -> Result<(), OutboxError> {
@@ -99,6 +116,24 @@ impl Outbox {
     /// Enqueues in a transaction of its own, for callers that have no business write to go with it. Wakes the relays of this process.
     pub async fn enqueue(&self, message: &Message) -> Result<Enqueued, EnqueueError> {
         let enqueued = at_desk!(self, conn => enqueue(conn, message))?;
+        self.wake();
+        Ok(enqueued)
+    }
+
+    /// Enqueues all of them in one transaction, in their order, or none. An error comes with the place of the message that it is about.
+    pub async fn enqueue_together(
+        &self,
+        messages: &[Message],
+    ) -> Result<Vec<Enqueued>, (usize, EnqueueError)> {
+        let mut desk = self.0.desk.lock().await;
+        let mut own = match desk.take() {
+            Some(own) => own,
+            None => self.0.place.connect().await.map_err(|error| (0, error.into()))?,
+        };
+        // A connection on which this fails is dropped, and with it what it has written.
+        let enqueued = enqueue::together(own.conn(), messages).await?;
+        *desk = Some(own);
+        drop(desk);
         self.wake();
         Ok(enqueued)
     }

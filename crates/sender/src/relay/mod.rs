@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use goal::{Fate, Sent};
-pub use observer::{Attempted, Ended, Observer, Unobserved};
+pub use observer::{Attempted, Ended, Observer, StepTaken, Unobserved};
 pub use policy::{OnNo, OnSender, Policy, Rounds, SoFar, Verdict};
 
 use crate::call::Limits;

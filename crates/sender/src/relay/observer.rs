@@ -28,7 +28,9 @@ pub trait Observer: Send + Sync {
     }
 
     /// The outbox could be read and written: the relay is well.
-    fn stepped(&self) {}
+    fn stepped(&self, step: &StepTaken) {
+        let _ = step;
+    }
 
     /// The outbox could not be read or written. The relay tries again.
     fn troubled(&self, error: &OutboxError) {
@@ -41,6 +43,15 @@ pub trait Observer: Send + Sync {
 pub struct Unobserved;
 
 impl Observer for Unobserved {}
+
+/// A step that is over: one transaction that settled, moved lines up, and claimed.
+#[derive(Debug, Clone, Copy)]
+pub struct StepTaken {
+    /// How long it took.
+    pub took: Duration,
+    /// How many messages are being sent now.
+    pub under_way: usize,
+}
 
 /// An attempt that is over.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use super::Relay;
 use super::attempt::{Made, Standing, millis};
 use super::goal::Goal;
-use super::observer::Ended;
+use super::observer::{Ended, StepTaken};
 use super::policy::{Policy, Rounds};
 use crate::outbox::step::{self, Claim, Step, Stepped, Want};
 use crate::outbox::{OutboxError, Own, State, Trouble};
@@ -115,12 +115,16 @@ impl Relay {
                     work.session = session;
                     work.failures = 0;
                     work.failing_since = None;
-                    self.observer.stepped();
+                    let took = self.clock.elapsed().saturating_sub(began);
                     let more = stepped.more;
                     let wait = stepped.due_in.map_or(self.poll, |due_in| {
                         self.poll.min(Duration::from_millis(due_in.max(0).unsigned_abs()))
                     });
                     let claims = self.learn(&mut work, goal, asked.as_deref(), &settling, stepped);
+                    self.observer.stepped(&StepTaken {
+                        took,
+                        under_way: work.busy.len(),
+                    });
                     for claim in claims {
                         let Some(transport) = self.transports.get(&claim.target) else {
                             continue;

@@ -9,8 +9,10 @@ use crate::bus::{BINARY, Home};
 use crate::verbs::told;
 
 const DOCUMENTATION: &str = include_str!("../../../../../docs/command-line.md");
-/// What `docs/operating.md` documents, or `--help` of the verb alone.
-const NOT_THE_OPERATORS: &[&str] = &["serve", "backup", "restore", "check", "publish", "pull"];
+/// What has tables of its flags elsewhere, or `--help` of the verb alone.
+const NOT_THE_OPERATORS: &[&str] = &[
+    "serve", "backup", "restore", "check", "publish", "pull", "send", "relay",
+];
 
 /// The verbs that do something, by the words that call them.
 fn verbs() -> BTreeMap<String, Command> {

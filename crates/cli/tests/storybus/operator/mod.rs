@@ -7,7 +7,7 @@ mod night;
 mod output;
 mod profiles;
 mod scripted;
-mod terminal;
+pub(crate) mod terminal;
 mod unlucky;
 
 use serde_json::Value;

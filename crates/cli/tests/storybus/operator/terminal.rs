@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// Runs a command on a terminal on which this is typed: its code, and what the terminal shows.
-pub(super) fn on_terminal(command: &mut Command, typed: &str) -> (i32, String) {
+pub(crate) fn on_terminal(command: &mut Command, typed: &str) -> (i32, String) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();

@@ -1,0 +1,198 @@
+//! What became of the messages, for people, and the exit code.
+
+use storybus_protocol::rule;
+use storybus_sender::message::Target;
+use storybus_sender::outbox::{Entry, Outbox};
+use storybus_sender::relay::Fate;
+
+use super::{Queued, SendArgs};
+use crate::client::json::plain;
+use crate::exit::{self, Failure};
+use crate::operator::flags::quoted;
+use crate::operator::out;
+use crate::sender::settings::BUS;
+
+/// At most so many that were not delivered are told of one by one.
+const MOST: usize = 100;
+
+/// What is told and counted.
+#[derive(Debug)]
+pub(super) struct Report {
+    json: bool,
+    /// Each delivered one is told of, too.
+    one_by_one: bool,
+    target: String,
+    /// The flags that a command to go on with needs.
+    carried: String,
+    interrupted: bool,
+    total: usize,
+    delivered: usize,
+    refused: usize,
+    parked: usize,
+    held: usize,
+    untried: usize,
+    unreachable: bool,
+}
+
+impl Report {
+    pub(super) fn new(args: &SendArgs) -> Self {
+        let target = match args.target.as_str() {
+            BUS => String::new(),
+            other => format!(" --target {}", quoted(other)),
+        };
+        Self {
+            json: args.json,
+            one_by_one: args.files.iter().all(|file| file.as_os_str() != "-"),
+            target: args.target.clone(),
+            carried: format!("{target}{}", args.outbox.carried()),
+            interrupted: false,
+            total: 0,
+            delivered: 0,
+            refused: 0,
+            parked: 0,
+            held: 0,
+            untried: 0,
+            unreachable: false,
+        }
+    }
+
+    /// One more is in the outbox.
+    pub(super) fn enqueued(&mut self) {
+        self.total += 1;
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(super) fn interrupted(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// Tells what became of one.
+    pub(super) async fn told(
+        &mut self,
+        outbox: &Outbox,
+        queued: &Queued,
+        fate: &Fate,
+    ) -> Result<(), Failure> {
+        let (key, name) = (queued.key.as_str(), plain(&queued.name));
+        let line = match fate {
+            Fate::Delivered => {
+                self.delivered += 1;
+                if !self.one_by_one {
+                    return Ok(());
+                }
+                format!("delivered  {key}  {name}")
+            }
+            Fate::Refused => {
+                self.refused += 1;
+                let entry = self.entry(outbox, queued).await;
+                let said = entry.as_ref().map(said).unwrap_or_default();
+                let rule = entry.and_then(|entry| entry.last.rule);
+                let advice = match rule.filter(|rule| rule::about(rule).is_some()) {
+                    Some(rule) => format!("\n  -> storybus explain {}", quoted(&rule)),
+                    None => String::new(),
+                };
+                format!("refused    {key}  {name}: {said}{advice}")
+            }
+            Fate::Parked => {
+                self.parked += 1;
+                let entry = self.entry(outbox, queued).await;
+                self.unreachable |= entry.as_ref().is_some_and(|entry| entry.last.status.is_none());
+                let said = entry.as_ref().map(said).unwrap_or_default();
+                format!("parked     {key}  {name}: {said}")
+            }
+            Fate::Held { by, parked } => {
+                self.held += 1;
+                let parked = if *parked { ", which is parked" } else { "" };
+                format!("waits      {key}  {name}: behind {by} of the same order group{parked}")
+            }
+            Fate::Untried => {
+                self.untried += 1;
+                format!("not tried  {key}  {name}: it stays in the outbox")
+            }
+            Fate::Unknown => {
+                self.untried += 1;
+                format!("gone       {key}  {name}: somebody took it out of the outbox meanwhile")
+            }
+        };
+        let bad = self.refused + self.parked + self.held + self.untried;
+        if self.json || (*fate != Fate::Delivered && bad > MOST) {
+            return Ok(());
+        }
+        out::text(&format!("{}\n", line.trim_end_matches([':', ' '])))
+    }
+
+    async fn entry(&self, outbox: &Outbox, queued: &Queued) -> Option<Entry> {
+        if self.json {
+            return None;
+        }
+        let target = Target::new(self.target.as_str()).ok()?;
+        // It is for people: without it the rest still holds.
+        outbox.show(&target, &queued.key).await.ok()
+    }
+
+    /// The sum, what to do next, and the exit code.
+    pub(super) fn end(&self) -> Result<u8, Failure> {
+        let bad = self.refused + self.parked + self.held + self.untried;
+        let counts = [
+            (self.delivered, "delivered"),
+            (self.refused, "refused"),
+            (self.parked, "parked"),
+            (self.held, "waiting behind another"),
+            (self.untried, "not tried"),
+        ];
+        let counts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if self.interrupted {
+            out::note(
+                "interrupted: what was enqueued is kept in the outbox, and the same command again goes on with it",
+            );
+        }
+        if self.total > 1 || bad > 0 {
+            out::note(&counts.join(", "));
+        }
+        let kept = self.parked + self.held + self.untried;
+        if kept > 0 {
+            let why = if self.unreachable && self.delivered == 0 {
+                "Nobody answered there. "
+            } else {
+                ""
+            };
+            let carried = &self.carried;
+            out::note(&format!(
+                "{why}What is not delivered is kept in the outbox:\n  \
+                 storybus outbox list{carried}    what is there, and why\n  \
+                 storybus outbox resend --all-parked{carried}    once the cause is mended\n  \
+                 storybus relay{carried}    sends it, and whatever is enqueued later; so does the same command again"
+            ));
+        }
+        Ok(if self.refused > 0 {
+            exit::REFUSED
+        } else if kept > 0 || self.interrupted {
+            exit::GAVE_UP
+        } else {
+            exit::DONE
+        })
+    }
+}
+
+/// The last answer, in words.
+fn said(entry: &Entry) -> String {
+    let last = &entry.last;
+    let parts = [
+        last.status.map(|status| status.to_string()),
+        last.rule.clone(),
+        last.detail.clone().map(|detail| format!("({detail})")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().map(|part| plain(&part)).collect();
+    parts.join(" ")
+}
