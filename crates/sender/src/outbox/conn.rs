@@ -152,6 +152,21 @@ impl Conn<'_> {
         })
     }
 
+    /// How the database would carry a statement out, a line a step.
+    #[cfg(test)]
+    pub(crate) async fn explain(&mut self, sql: &Sql, args: &[Arg<'_>]) -> Result<Vec<String>, sqlx::Error> {
+        let explained = Sql {
+            sqlite: format!("EXPLAIN QUERY PLAN {}", sql.sqlite).into(),
+            postgres: format!("EXPLAIN {}", sql.postgres).into(),
+        };
+        let column = match self.0 {
+            Kind::Sqlite(_) => 3,
+            Kind::Postgres(_) => 0,
+        };
+        let rows = self.rows(&explained, args).await?;
+        rows.iter().map(|row| row.text(column)).collect()
+    }
+
     /// Several statements without parameters, which are not worth preparing.
     pub(crate) async fn script(
         &mut self,

@@ -15,8 +15,12 @@ mod entry;
 mod error;
 mod lock;
 mod migrate;
+#[cfg(test)]
+mod model;
 mod operator;
 mod place;
+#[cfg(test)]
+mod plans;
 mod state;
 pub(crate) mod step;
 pub(crate) mod write;

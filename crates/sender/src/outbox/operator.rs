@@ -88,6 +88,7 @@ impl Found {
         Image {
             id: self.entry.id,
             fence: self.fence,
+            next_fence: self.fence + 1,
             owner: self.owner.clone(),
             state: self.entry.state,
             turn: match self.turn.as_deref() {

@@ -129,7 +129,7 @@ pub(crate) struct Stepped {
     pub(crate) standings: Vec<Standing>,
 }
 
-static PLACE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static PLACE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET turn = CASE
             WHEN order_group IS NULL THEN 'first'
@@ -147,18 +147,18 @@ const COLUMNS: &str =
     "id, fence, attempts, round_attempts, rounds_since, unsure_since, COALESCE(lease_owner, ''), key,
     CAST(octet_length(payload) AS BIGINT), last_status, last_outcome, last_rule, last_detail";
 
-static DUE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static DUE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(&format!(
         "SELECT {COLUMNS} FROM sender_log
          WHERE target = $1 AND turn = 'first' AND state = 'pending' AND due_at <= $2 ORDER BY due_at, id LIMIT $3"
     ))
 });
 
-static NEXT_DUE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static NEXT_DUE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new("SELECT min(due_at) FROM sender_log WHERE target = $1 AND turn = 'first' AND state = 'pending'")
 });
 
-static CLAIM: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static CLAIM: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET attempts = attempts + 1, round_attempts = round_attempts + 1, fence = fence + 1,
             rounds_since = COALESCE(rounds_since, $2), first_attempt_at = COALESCE(first_attempt_at, $2), last_attempt_at = $2,
@@ -168,7 +168,7 @@ static CLAIM: LazyLock<Sql> = LazyLock::new(|| {
     )
 });
 
-static SETTLED_BEFORE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static SETTLED_BEFORE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "SELECT id, fence, state FROM sender_log
          WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {rows}) AND lease_owner IS NULL",
@@ -179,14 +179,15 @@ static FILL_HASH: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new("UPDATE sender_log SET payload_hash = $2 WHERE id = $1 AND payload_hash IS NULL")
 });
 
-static ONLY_PLACE: LazyLock<Sql> = LazyLock::new(|| {
+// Here and below, conditions are written so that no index but that of the ids can be taken: those are few, and what is new or due may be much.
+pub(super) static ONLY_PLACE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET turn = 'first'
-         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {rows}) AND turn = 'new' AND order_group IS NULL",
+         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {rows}) AND COALESCE(turn, '') = 'new' AND COALESCE(order_group, '') = ''",
     )
 });
 
-static ONLY_STANDINGS: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static ONLY_STANDINGS: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "SELECT r.id, r.state, r.turn, r.target, r.order_group, f.id, f.state, f.due_at, COALESCE(f.lease_owner, ''), f.key
          FROM (SELECT CAST(value ->> 'id' AS BIGINT) AS of_id FROM {rows}) AS v
@@ -196,11 +197,11 @@ static ONLY_STANDINGS: LazyLock<Sql> = LazyLock::new(|| {
     )
 });
 
-static ONLY_DUE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static ONLY_DUE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(&format!(
         "SELECT {COLUMNS} FROM sender_log
-         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {{rows}}) AND target = $2 AND turn = 'first' AND state = 'pending'
-           AND due_at <= $3 ORDER BY due_at, id LIMIT $4"
+         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {{rows}}) AND COALESCE(target, '') = $2 AND COALESCE(turn, '') = 'first'
+           AND state || '' = 'pending' AND COALESCE(due_at, 0) <= $3 ORDER BY due_at, id LIMIT $4"
     ))
 });
 
@@ -389,9 +390,11 @@ async fn choose(
                 attempts,
                 last: last.clone(),
             });
+            let fence = row.int(1)?;
             parking.push(Image {
                 id,
-                fence: row.int(1)?,
+                fence,
+                next_fence: fence + 1,
                 owner,
                 state: State::Parked,
                 turn: want.parked_turn,
@@ -450,6 +453,7 @@ async fn take(
             ],
         )
         .await?;
+    let mut claims = Vec::with_capacity(rows.len());
     for row in rows {
         let (id, body) = (row.int(0)?, Bytes::from(row.bytes(2)?));
         match row.bytes_or_null(4)? {
@@ -461,7 +465,7 @@ async fn take(
                     .await?;
             }
         }
-        done.claims.push(Claim {
+        claims.push(Claim {
             id,
             target: want.target.to_owned(),
             key: row.text(1)?,
@@ -476,6 +480,9 @@ async fn take(
             unsure_before: chosen.iter().any(|one| one.id == id && one.unsure_before),
         });
     }
+    // In the order in which they were chosen: what has waited longest is sent first.
+    claims.sort_by_key(|claim: &Claim| chosen.iter().position(|one| one.id == claim.id));
+    done.claims.append(&mut claims);
     Ok(())
 }
 

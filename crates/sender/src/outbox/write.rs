@@ -36,6 +36,8 @@ pub(crate) struct Image {
     pub(crate) fence: i64,
     /// and this still its owner; empty: nobody.
     pub(crate) owner: String,
+    /// Its fence then: the same for the claim's own settlement, a higher one for everybody else's write, so that the two can be told apart.
+    pub(crate) next_fence: i64,
     pub(crate) state: State,
     /// `None`: it holds nobody.
     pub(crate) turn: Option<Turn>,
@@ -49,26 +51,27 @@ pub(crate) struct Image {
     pub(crate) last: Last,
 }
 
-static WRITE: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static WRITE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET state = v.to_state, turn = v.to_turn, attempts = v.to_attempts, round_attempts = v.to_round_attempts,
-            rounds_since = v.to_rounds_since, due_at = v.to_due_at, unsure_since = v.to_unsure_since, finished_at = v.to_finished_at,
+            rounds_since = v.to_rounds_since, due_at = v.to_due_at, unsure_since = v.to_unsure_since, finished_at = v.to_finished_at, fence = v.to_fence,
             last_status = v.to_status, last_outcome = v.to_outcome, last_rule = v.to_rule, last_detail = v.to_detail,
             lease_owner = NULL, lease_until = NULL
          FROM (SELECT CAST(value ->> 'id' AS BIGINT) AS of_id, CAST(value ->> 'fence' AS BIGINT) AS of_fence, value ->> 'owner' AS of_owner,
+                CAST(value ->> 'next_fence' AS BIGINT) AS to_fence,
                 value ->> 'state' AS to_state, value ->> 'turn' AS to_turn, CAST(value ->> 'attempts' AS BIGINT) AS to_attempts,
                 CAST(value ->> 'round_attempts' AS BIGINT) AS to_round_attempts, CAST(value ->> 'rounds_since' AS BIGINT) AS to_rounds_since,
                 CAST(value ->> 'due_at' AS BIGINT) AS to_due_at, CAST(value ->> 'unsure_since' AS BIGINT) AS to_unsure_since,
                 CAST(value ->> 'finished_at' AS BIGINT) AS to_finished_at, CAST(value ->> 'status' AS BIGINT) AS to_status,
                 value ->> 'outcome' AS to_outcome, value ->> 'rule' AS to_rule, value ->> 'detail' AS to_detail FROM {rows}) AS v
-         WHERE id = v.of_id AND fence = v.of_fence AND COALESCE(lease_owner, '') = v.of_owner AND state IN ('pending', 'parked')
+         WHERE id = v.of_id AND fence = v.of_fence AND COALESCE(lease_owner, '') = v.of_owner AND state NOT IN ('delivered', 'refused')
          RETURNING id, target, order_group, turn",
     )
 });
 
 /// A group that nothing is under way of: its lowest in line comes first. What is placed later has a higher id, but for a message that was resent
 /// after its group had been released.
-static MOVE_UP: LazyLock<Sql> = LazyLock::new(|| {
+pub(super) static MOVE_UP: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET turn = 'first'
          WHERE id IN (SELECT (SELECT min(l.id) FROM sender_log AS l

@@ -151,6 +151,7 @@ fn image(claim: &Claim, owner: &str) -> Image {
     Image {
         id: claim.id,
         fence: claim.fence,
+        next_fence: claim.fence,
         owner: owner.to_owned(),
         state: State::Pending,
         turn: Some(Turn::First),
@@ -183,7 +184,7 @@ fn late(claim: &Claim, owner: &str) -> Settling {
 }
 
 /// What the verdict makes of the row.
-fn settle(
+pub(crate) fn settle(
     claim: &Claim,
     owner: &str,
     more: i64,

@@ -7,7 +7,7 @@
 //! [`Relay::run`] goes on until it is stopped; [`Relay::send`] sends given messages, with what stands in line before them, and ends.
 //! [`Policy`] says what becomes of a message, [`Limits`] how one call is repeated, an [`Observer`] hears of each attempt.
 
-mod attempt;
+pub(crate) mod attempt;
 mod goal;
 mod observer;
 mod policy;

@@ -104,9 +104,10 @@ impl Relay {
                 let mut step = pin!(self.step(&mut session, &step));
                 loop {
                     tokio::select! {
+                        biased;
+                        () = &mut stop, if !stopping => stopping = true,
                         stepped = &mut step => break stepped,
                         Some(made) = running.next(), if !running.is_empty() => work.came_back(self, made),
-                        () = &mut stop, if !stopping => stopping = true,
                     }
                 }
             };
@@ -169,6 +170,8 @@ impl Relay {
                     }
                 }
                 tokio::select! {
+                    biased;
+                    () = &mut stop, if !stopping => stopping = true,
                     Some(made) = running.next(), if !running.is_empty() => work.came_back(self, made),
                     () = &mut timer => break,
                     () = self.outbox.woken(), if !failing && !over => {
@@ -180,7 +183,6 @@ impl Relay {
                             timer = self.clock.sleep(GATHER);
                         }
                     }
-                    () = &mut stop, if !stopping => stopping = true,
                 }
             }
         }

@@ -2,5 +2,12 @@
 
 mod support;
 
+mod crash;
 mod enqueue;
+mod leases;
+mod lines;
+mod operator;
 mod relay;
+mod scale;
+mod send;
+mod sender_refused;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use storybus_sender::outbox::State;
+use storybus_sender::outbox::{Entry, State};
 use tokio::sync::oneshot;
 
 use crate::support::partner::{busy, contention, refused};
-use crate::support::{Partner, Recorder, message, of_group, on_both};
+use crate::support::{Db, Partner, Recorder, SOON, message, of_group, on_both};
 
 /// A relay in a task of its own, until it is stopped.
 pub(crate) struct Running {
@@ -30,13 +30,26 @@ impl Running {
         }
     }
 
-    pub(crate) async fn stop(mut self) {
+    /// Ends it as a crash does: at once, with what it had claimed still claimed.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        assert!(self.task.await.is_err_and(|error| error.is_cancelled()));
+    }
+
+    /// Tells it to stop; what comes back waits until it has.
+    pub(crate) fn stopping(mut self) -> impl Future<Output = ()> {
         drop(self.stop.take());
-        tokio::time::timeout(crate::support::SOON, self.task)
-            .await
-            .expect("it stops")
-            .expect("it does not panic")
-            .expect("it settles");
+        async {
+            tokio::time::timeout(SOON, self.task)
+                .await
+                .expect("it stops")
+                .expect("it does not panic")
+                .expect("it settles");
+        }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stopping().await;
     }
 }
 
@@ -112,16 +125,17 @@ on_both! {
 }
 
 /// Comes back when the message is written down as due later.
-pub(crate) async fn until_due(db: &crate::support::Db, name: &str) {
-    tokio::time::timeout(crate::support::SOON, async {
-        loop {
-            let entry = db.show(name).await;
-            if !entry.under_way && entry.last.outcome.is_some() {
-                break;
-            }
+pub(crate) async fn until_due(db: &Db, name: &str) {
+    until(db, name, |entry| !entry.under_way && entry.last.outcome.is_some()).await;
+}
+
+/// Comes back when the message is so.
+pub(crate) async fn until(db: &Db, name: &str, so: impl Fn(&Entry) -> bool) {
+    tokio::time::timeout(SOON, async {
+        while !so(&db.show(name).await) {
             tokio::task::yield_now().await;
         }
     })
     .await
-    .expect("it is settled");
+    .expect("it is so");
 }

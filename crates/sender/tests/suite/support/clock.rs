@@ -10,24 +10,39 @@ use tokio::sync::watch;
 
 /// A clock of which the test is the master. Clones show the same time.
 #[derive(Clone)]
-pub(crate) struct HandClock(Arc<watch::Sender<Duration>>);
+pub(crate) struct HandClock {
+    now: Arc<watch::Sender<Duration>>,
+    sleeps: Arc<watch::Sender<usize>>,
+}
 
 impl Default for HandClock {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(Duration::from_secs(1_000))))
+        Self {
+            now: Arc::new(watch::Sender::new(Duration::from_secs(1_000))),
+            sleeps: Arc::default(),
+        }
     }
 }
 
 impl HandClock {
     pub(crate) fn advance(&self, by: Duration) {
-        self.0.send_modify(|now| *now += by);
+        self.now.send_modify(|now| *now += by);
+    }
+
+    /// Comes back when so many sleeps have begun.
+    pub(crate) async fn has_slept(&self, count: usize) {
+        let mut sleeps = self.sleeps.subscribe();
+        tokio::time::timeout(super::SOON, sleeps.wait_for(|sleeps| *sleeps >= count))
+            .await
+            .expect("somebody sleeps")
+            .expect("the clock lives");
     }
 }
 
 #[async_trait]
 impl Clock for HandClock {
     fn elapsed(&self) -> Duration {
-        *self.0.borrow()
+        *self.now.borrow()
     }
 
     fn since_epoch(&self) -> Duration {
@@ -36,8 +51,9 @@ impl Clock for HandClock {
 
     async fn sleep(&self, span: Duration) {
         let until = self.elapsed() + span;
+        self.sleeps.send_modify(|sleeps| *sleeps += 1);
         // The sender lives as long as this clock does.
-        let _ = self.0.subscribe().wait_for(|now| *now >= until).await;
+        let _ = self.now.subscribe().wait_for(|now| *now >= until).await;
     }
 }
 

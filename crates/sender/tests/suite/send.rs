@@ -1,0 +1,123 @@
+//! Sending given messages, and ending.
+
+use std::future::pending;
+
+use storybus_sender::call::Limits;
+use storybus_sender::outbox::State;
+use storybus_sender::relay::{Fate, Policy, Sent};
+
+use crate::support::partner::{busy, refused, sender_refused};
+use crate::support::{Db, Partner, Recorder, SOON, message, of_group, on_both};
+
+async fn send(db: &Db, partner: &std::sync::Arc<Partner>, ids: &[i64]) -> Vec<Fate> {
+    let limits = Limits {
+        max_attempts: 1,
+        ..Limits::default()
+    };
+    let relay = db
+        .relay(partner, &Recorder::new())
+        .policy(Policy::one_round())
+        .limits(limits);
+    let sent = tokio::time::timeout(SOON, relay.send(ids, pending()))
+        .await
+        .expect("it ends")
+        .expect("the database is there");
+    assert_eq!(sent.iter().map(|sent| sent.id).collect::<Vec<_>>(), ids);
+    sent.into_iter().map(|Sent { fate, .. }| fate).collect()
+}
+
+on_both! {
+    async fn it_ends_when_each_is_delivered_refused_or_parked(db) {
+        let partner = Partner::new();
+        partner.says("b", [refused()]);
+        partner.says("c", [busy()]);
+        let mut ids = Vec::new();
+        for name in ["a", "b", "c"] {
+            ids.push(db.enqueue(&message(name)).await);
+        }
+        ids.push(i64::MAX);
+        let fates = send(&db, &partner, &ids).await;
+        assert_eq!(fates, [Fate::Delivered, Fate::Refused, Fate::Parked, Fate::Unknown]);
+        // Again: nothing is sent.
+        assert_eq!(send(&db, &partner, &ids).await, fates);
+        assert_eq!(partner.got().len(), 3);
+    }
+
+    async fn what_stands_before_it_in_line_is_sent_and_nothing_else(db) {
+        let partner = Partner::new();
+        for n in 0..3 {
+            db.enqueue(&of_group("g", &format!("before{n}"))).await;
+            db.enqueue(&of_group("other", &format!("other{n}"))).await;
+            db.enqueue(&message(&format!("single{n}"))).await;
+        }
+        let id = db.enqueue(&of_group("g", "mine")).await;
+        db.enqueue(&of_group("g", "after")).await;
+        assert_eq!(send(&db, &partner, &[id]).await, [Fate::Delivered]);
+        assert_eq!(partner.keys(), ["before0", "before1", "before2", "mine"]);
+        for name in ["other0", "single0", "after"] {
+            assert_eq!((db.state(name).await, db.show(name).await.attempts), (State::Pending, 0), "{name}");
+        }
+        // What was left is placed by whoever comes next.
+        let recorder = Recorder::new();
+        let relay = crate::relay::Running::start(db.relay(&partner, &recorder));
+        recorder.ended(7).await;
+        relay.stop().await;
+    }
+
+    async fn it_tells_by_whom_a_message_is_held_instead_of_waiting(db) {
+        let partner = Partner::new();
+        partner.says("a0", [busy()]);
+        let first = db.enqueue(&of_group("a", "a0")).await;
+        let second = db.enqueue(&of_group("a", "a1")).await;
+        let fates = send(&db, &partner, &[first, second]).await;
+        assert_eq!(fates, [Fate::Parked, Fate::Held { by: String::from("a0"), parked: true }]);
+
+        // One that is not ours is not parked by our one round: a relay goes on with it.
+        partner.says("b0", [busy()]);
+        db.enqueue(&of_group("b", "b0")).await;
+        let ours = db.enqueue(&of_group("b", "b1")).await;
+        let sending = send(&db, &partner, &[ours]).await;
+        assert_eq!(sending, [Fate::Held { by: String::from("b0"), parked: false }]);
+        assert_eq!(db.state("b0").await, State::Pending);
+    }
+
+    async fn it_ends_when_the_sender_is_refused(db) {
+        let partner = Partner::new();
+        partner.always(Some(sender_refused()));
+        let mut ids = Vec::new();
+        for n in 0..300 {
+            ids.push(db.enqueue(&message(&format!("m{n}"))).await);
+        }
+        let fates = send(&db, &partner, &ids).await;
+        let parked = fates.iter().filter(|fate| **fate == Fate::Parked).count();
+        assert!((1..=64).contains(&parked), "{parked}");
+        assert_eq!(fates.iter().filter(|fate| **fate == Fate::Untried).count(), 300 - parked);
+        assert_eq!(partner.got().len(), parked);
+    }
+
+    async fn it_waits_for_another_relay_that_is_sending_it(db) {
+        let (slow, told) = (Partner::closed(), Recorder::new());
+        let id = db.enqueue(&message("a")).await;
+        let relay = crate::relay::Running::start(db.relay(&slow, &told));
+        slow.has_got(1).await;
+        let partner = Partner::new();
+        let ids = [id];
+        let mut sending = std::pin::pin!(send(&db, &partner, &ids));
+        assert!(futures::poll!(&mut sending).is_pending());
+        slow.open(1);
+        told.ended(1).await;
+        // It looks again when it is told to, or after its poll.
+        let waking = async {
+            loop {
+                db.outbox.wake();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            fates = &mut sending => assert_eq!(fates, [Fate::Delivered]),
+            () = waking => {}
+        }
+        relay.stop().await;
+        assert!(partner.got().is_empty());
+    }
+}
