@@ -99,7 +99,7 @@ impl Queues for SqsQueues {
     }
 
     async fn acknowledge(&self, queue: &QueueKey, handles: &[String]) -> Result<Vec<Settled>, StoreError> {
-        let asked = Asked::of(handles, queue, None);
+        let asked = Asked::of(handles, queue, self.seal().await?);
         Ok(asked.answers(&self.delete(queue, &asked.handles).await?))
     }
 
@@ -109,7 +109,7 @@ impl Queues for SqsQueues {
         handles: &[String],
         delay: Duration,
     ) -> Result<Vec<Settled>, StoreError> {
-        let asked = Asked::of(handles, queue, None);
+        let asked = Asked::of(handles, queue, self.seal().await?);
         Ok(asked.answers(&self.hide(queue, &asked.handles, delay).await?))
     }
 

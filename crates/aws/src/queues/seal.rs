@@ -1,7 +1,8 @@
 //! What makes receipt handles the bus's own: a consumer can read them, and change none.
 //!
-//! The key is an item of the bus's table, made with the stack, or by the first sweep of one that had none. A process reads it once, with the first receive or rejection, and one that finds
-//! none goes on without: its handles are open, and what a rejection may take of an open one is bounded otherwise (`reject`).
+//! The key is an item of the bus's table, made with the stack, or by the first sweep of one that had none. A process reads it once,
+//! with its first call, and one that finds none goes on without: its handles are open, and what a rejection may take of an open
+//! one is bounded otherwise (`reject`).
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;

@@ -113,6 +113,5 @@ async fn what_was_received_can_be_rejected_though_the_filter_was_narrowed() {
     assert_eq!(reject(one.receipt_handle.clone()).await, [Settled::Done]);
     let dead = world.dead_letters(&queue).await;
     assert_eq!((dead.len(), dead[0].message_id), (1, one.message_id));
-    // settling needs no seal: SQS knows its own
     assert_eq!(world.acknowledge(&queue, &received[1..]).await, [Settled::Done]);
 }
