@@ -189,7 +189,7 @@ async fn a_redrive_that_dies_anywhere() {
     println!("redrive: died {} times", chain.died);
     assert!(chain.died >= 8, "{}", chain.died);
     for (call, freeze) in [
-        ("UpdateItem", Freeze::Held),
+        ("TransactWriteItems", Freeze::Held), // the first letter is taken
         ("SendMessageBatch", Freeze::Held),
         ("PutItem", Freeze::Held),
         ("DeleteItem", Freeze::Held),
