@@ -82,6 +82,8 @@ impl Relay {
             failing_since: None,
         };
         loop {
+            // Also when the loop never had to wait since.
+            stopping = stopping || stop.as_mut().now_or_never().is_some();
             let over = stopping || goal.is_over();
             if over && running.is_empty() && work.back.is_empty() {
                 break;

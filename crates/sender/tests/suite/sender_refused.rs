@@ -18,12 +18,17 @@ on_both! {
             db.enqueue(&message(&format!("m{n}"))).await;
         }
         let relay = Running::start(db.relay(&partner, &recorder).concurrency(4));
-        recorder.until(|told| told.contains(&Told::Paused)).await;
-        recorder.attempted(4).await;
+        let paused = async |times: usize| {
+            recorder
+                .until(|told| told.iter().filter(|told| **told == Told::Paused).count() >= times)
+                .await;
+        };
+        paused(4).await;
         // A while later one tries, not four.
         for pause in 1..=3 {
             db.advance(Duration::from_secs(31));
-            recorder.attempted(4 + pause).await;
+            paused(4 + pause).await;
+            assert_eq!(recorder.attempts(), 4 + pause);
         }
         partner.always(None);
         db.advance(Duration::from_secs(31));
