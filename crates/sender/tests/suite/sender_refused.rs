@@ -33,7 +33,7 @@ on_both! {
         partner.always(None);
         db.advance(Duration::from_secs(31));
         // The probe goes through, and then all that has not been tried yet.
-        recorder.ended(190).await;
+        recorder.ended(193).await;
         db.advance(Duration::from_secs(61));
         recorder.ended(200).await;
         relay.stop().await;
