@@ -99,7 +99,7 @@ struct Model {
 
 /// A key's group: none, or one of two.
 fn group(key: usize) -> Option<usize> {
-    (key % 3 > 0).then_some(key % 3)
+    Some(key % 3).filter(|group| *group > 0)
 }
 
 impl Model {

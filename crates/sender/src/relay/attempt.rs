@@ -1,6 +1,9 @@
 //! What is done with one claim: an attempt, or two when the first one's credentials were refused.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
+
+use futures::FutureExt as _;
 
 use crate::answer::{About, Answer, Left, Outcome, Retry};
 use crate::outbox::State;
@@ -116,19 +119,22 @@ impl Relay {
             timeout: self.limits.timeout,
             new_credentials,
         };
+        // A transport that panics over one message must not end the relay of all others.
+        let attempt = AssertUnwindSafe(transport.attempt(outgoing, how)).catch_unwind();
+        let failed = |detail: &str| Answer {
+            outcome: Outcome::NetworkError,
+            status: None,
+            rule: None,
+            detail: Some(detail.to_owned()),
+            retry: Retry::Backoff,
+            retry_after: None,
+            about: About::Moment,
+            left: Left::Maybe,
+        };
         tokio::select! {
             biased;
-            answer = transport.attempt(outgoing, how) => answer,
-            () = self.clock.sleep(self.limits.timeout + GRACE) => Answer {
-                outcome: Outcome::NetworkError,
-                status: None,
-                rule: None,
-                detail: Some(String::from("the attempt did not end within its time limit")),
-                retry: Retry::Backoff,
-                retry_after: None,
-                about: About::Moment,
-                left: Left::Maybe,
-            },
+            answer = attempt => answer.unwrap_or_else(|_| failed("the transport failed: a fault of this program, whose log has its place")),
+            () = self.clock.sleep(self.limits.timeout + GRACE) => failed("the attempt did not end within its time limit"),
         }
     }
 

@@ -105,6 +105,35 @@ on_both! {
         }
     }
 
+    async fn a_transaction_that_another_came_before_is_told_to_repeat_at_every_isolation_level(db) {
+        let begins: &[&str] = if db.is_postgres() {
+            &["BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE"]
+        } else {
+            &["BEGIN"]
+        };
+        for (number, begin) in begins.iter().enumerate() {
+            let name = format!("m{number}");
+            let mut caller = db.caller().await;
+            caller.run(begin).await;
+            // Its snapshot is from before the other's commit.
+            caller.int("SELECT count(*) FROM sender_log").await;
+            db.enqueue(&of_group("g", &name)).await;
+            let result = enqueue(caller.conn(), &of_group("g", &name)).await;
+            if begin.ends_with("READ COMMITTED") {
+                assert!(matches!(result, Ok(Enqueued::Known { .. })), "{begin}: {result:?}");
+            } else {
+                assert!(matches!(result, Err(EnqueueError::Conflict(_))), "{begin}: {result:?}");
+                let text = result.expect_err("a conflict").to_string();
+                assert!(text.contains("repeat the whole transaction"), "{text}");
+            }
+            caller.run("ROLLBACK").await;
+            // Where nobody came before, each level takes it.
+            caller.run(begin).await;
+            caller.enqueue(&of_group("g", &format!("alone{number}"))).await;
+            caller.run("COMMIT").await;
+        }
+    }
+
     async fn several_may_migrate_at_once(db) {
         let outboxes: Vec<_> = (0..4)
             .map(|_| storybus_sender::outbox::Outbox::open(&db.url).expect("an address"))

@@ -187,24 +187,21 @@ on_both! {
             Running::start(db.relay(&partner, &recorder)),
             Running::start(db.relay_on(&second, &partner, &recorder)),
         ];
-        let writers: Vec<_> = futures::future::join_all((0..4).map(|writer| {
-            let db = &db;
-            async move {
-                let mut caller = db.caller().await;
-                tokio::spawn(async move {
-                    for n in 0..25 {
-                        caller.begin().await;
-                        // Two of one group in each, of ten groups; the groups in the same order everywhere.
-                        for part in ["x", "y"] {
-                            let name = format!("w{writer}-{n:02}-{part}");
-                            caller.enqueue(&of_group(&format!("g{}", n % 10), &name)).await;
-                        }
-                        caller.run("COMMIT").await;
+        let mut writers = Vec::new();
+        for writer in 0..4 {
+            let mut caller = db.caller().await;
+            writers.push(tokio::spawn(async move {
+                for n in 0..25 {
+                    caller.begin().await;
+                    // Two of one group in each, of ten groups.
+                    for part in ["x", "y"] {
+                        let name = format!("w{writer}-{n:02}-{part}");
+                        caller.enqueue(&of_group(&format!("g{}", n % 10), &name)).await;
                     }
-                })
-            }
-        }))
-        .await;
+                    caller.run("COMMIT").await;
+                }
+            }));
+        }
         for writer in writers {
             writer.await.expect("written");
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use storybus_sender::message::Message;
 use storybus_sender::outbox::{Entry, State};
 use tokio::sync::oneshot;
 
@@ -103,6 +104,21 @@ on_both! {
         assert_eq!((a.state, a.attempts), (State::Refused, 1));
         assert_eq!(a.last.rule.as_deref(), Some("envelope.required"));
         assert_eq!(db.state("b").await, State::Delivered);
+    }
+
+    async fn a_transport_that_panics_over_a_message_fails_for_that_alone(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        db.enqueue(&Message { body: b"panic".to_vec(), ..of_group("a", "a0") }).await;
+        db.enqueue(&of_group("a", "a1")).await;
+        let relay = Running::start(db.relay(&partner, &recorder));
+        recorder.attempted(1).await;
+        db.enqueue(&message("b")).await;
+        recorder.ended(1).await;
+        relay.stop().await;
+        let failed = db.show("a0").await;
+        assert_eq!((failed.state, failed.last.outcome.as_deref()), (State::Pending, Some("network_error")));
+        assert!(failed.unsure_since.is_some(), "it may have been sent");
+        assert_eq!((db.state("a1").await, db.state("b").await), (State::Pending, State::Delivered));
     }
 
     async fn not_now_is_tried_again_after_a_pause(db) {

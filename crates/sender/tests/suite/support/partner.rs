@@ -80,10 +80,12 @@ impl Partner {
     /// Comes back when it has been sent so much.
     pub(crate) async fn has_got(&self, count: usize) {
         let mut got = self.got.subscribe();
-        tokio::time::timeout(super::SOON, got.wait_for(|got| got.len() >= count))
-            .await
-            .unwrap_or_else(|_| panic!("the partner got {} messages, not {count}", self.got().len()))
-            .expect("the partner lives");
+        let waited = tokio::time::timeout(super::SOON, got.wait_for(|got| got.len() >= count)).await;
+        assert!(
+            waited.is_ok(),
+            "the partner got {} messages, not {count}",
+            self.got().len()
+        );
     }
 }
 
@@ -97,6 +99,7 @@ impl Transport for Partner {
                 new_credentials: how.new_credentials,
             });
         });
+        assert!(!message.body.starts_with(b"panic"), "a fault of the transport's");
         self.gate.acquire().await.expect("the gate").forget();
         let scripted = self
             .script

@@ -43,10 +43,8 @@ impl Recorder {
     /// Comes back when what was told is so.
     pub(crate) async fn until(&self, what: impl Fn(&[Told]) -> bool) {
         let mut told = self.0.subscribe();
-        tokio::time::timeout(super::SOON, told.wait_for(|told| what(told)))
-            .await
-            .unwrap_or_else(|_| panic!("it was not told; what was: {:#?}", self.told()))
-            .expect("the recorder lives");
+        let waited = tokio::time::timeout(super::SOON, told.wait_for(|told| what(told))).await;
+        assert!(waited.is_ok(), "it was not told; what was: {:#?}", self.told());
     }
 
     /// Comes back when so many messages are no longer pending.
