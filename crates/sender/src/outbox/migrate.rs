@@ -51,11 +51,14 @@ pub enum Database {
     Postgres,
 }
 
+/// Takes one of a version's scripts.
+type Pick = fn((&'static str, &'static str)) -> &'static str;
+
 /// The SQL that makes the table in an empty database, in one transaction, for whoever lets no program do so. Afterwards
 /// [`super::Outbox::migrate`] finds nothing to do.
 #[must_use]
 pub fn schema(database: Database) -> String {
-    let (now, pick): (_, fn((&'static str, &'static str)) -> &'static str) = match database {
+    let (now, pick): (_, Pick) = match database {
         Database::Sqlite => (SQLITE_NOW, |(sqlite, _)| sqlite),
         Database::Postgres => (POSTGRES_NOW, |(_, postgres)| postgres),
     };
