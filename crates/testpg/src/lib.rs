@@ -18,7 +18,7 @@ mod programs;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -32,6 +32,7 @@ const SCRIPT: &str = r#"
 set -eu
 bin=$1 dir=$2
 trap '' INT
+trap 'rm -rf "$dir"' EXIT
 "$bin/initdb" -D "$dir/data" -U storybus -A trust -E UTF8 --locale=C --no-sync --no-instructions >"$dir/log" 2>&1 || {
     cat "$dir/log" >&2; exit 1
 }
@@ -46,7 +47,6 @@ echo ready
 read -r _ || true
 kill -QUIT "$server"
 wait "$server" || true
-rm -rf "$dir"/* "$dir"
 "#;
 
 /// A running server.
@@ -106,7 +106,15 @@ fn start() -> Server {
         .process_group(0);
     if root {
         let (user, group) = somebody_else();
-        chown(&dir, Some(user), Some(group)).expect("the directory is given away");
+        // With what may have been installed into it, so that the shell can remove it.
+        let given = Command::new("chown")
+            .args(["-R", &format!("{user}:{group}")])
+            .arg(&dir)
+            .status();
+        assert!(
+            given.is_ok_and(|status| status.success()),
+            "the directory is given away"
+        );
         shell.uid(user).gid(group);
     }
     let mut shell = shell.spawn().expect("sh");

