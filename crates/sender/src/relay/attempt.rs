@@ -52,7 +52,7 @@ impl Relay {
         policy: &Policy,
         claimed: Duration,
     ) -> Made {
-        let lease_over = claimed + self.lease;
+        let lease_over = claimed + self.lease_of_a_claim();
         let mut last_answer = None;
         let mut left = claim.unsure_before;
         let mut more = 0;

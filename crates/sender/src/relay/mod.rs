@@ -44,7 +44,8 @@ pub struct Relay {
     limits: Limits,
     concurrency: usize,
     bytes: u64,
-    lease: Duration,
+    /// What was asked for.
+    asked_lease: Duration,
     poll: Duration,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
@@ -67,13 +68,12 @@ impl Relay {
     pub fn new(outbox: Outbox, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
         let mut name = [0; 8];
         random.fill(&mut name);
-        let limits = Limits::default();
         Self {
             outbox,
             transports: BTreeMap::new(),
             policy: Policy::default(),
-            lease: shortest_lease(&limits),
-            limits,
+            asked_lease: Duration::ZERO,
+            limits: Limits::default(),
             concurrency: CONCURRENCY,
             bytes: BYTES,
             poll: POLL,
@@ -101,7 +101,6 @@ impl Relay {
     /// How one call is repeated, and how long an attempt may take.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.lease = self.lease.max(shortest_lease(&limits));
         self.limits = limits;
         self
     }
@@ -124,7 +123,7 @@ impl Relay {
     /// twice an attempt's time limit and ten seconds, which is the default.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease.max(shortest_lease(&self.limits));
+        self.asked_lease = lease;
         self
     }
 
@@ -174,8 +173,10 @@ impl Relay {
             goal::Goal::Everything => Ok(Vec::new()),
         }
     }
-}
 
-fn shortest_lease(limits: &Limits) -> Duration {
-    limits.timeout * 2 + Duration::from_secs(10)
+    /// How long a claim is this relay's.
+    fn lease_of_a_claim(&self) -> Duration {
+        self.asked_lease
+            .max(self.limits.timeout * 2 + Duration::from_secs(10))
+    }
 }

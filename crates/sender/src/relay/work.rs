@@ -97,7 +97,7 @@ impl Relay {
                 let settle: Vec<_> = settling.iter().map(|made| made.settling.clone()).collect();
                 let step = Step {
                     owner: &self.owner,
-                    lease: millis(self.lease),
+                    lease: millis(self.lease_of_a_claim()),
                     settle: &settle,
                     wants: &wants,
                     only: asked.as_deref(),
