@@ -64,6 +64,10 @@ explore:
 proof LENGTH="whole":
     STORYBUS_PROOF={{ LENGTH }} cargo test --workspace --test publish --test jobs --test race -- --nocapture
 
+# The way from a producer's transaction to a consumer while everything on it fails, at length; a seed draws what an earlier run drew
+chaos LENGTH="whole":
+    STORYBUS_CHAOS={{ LENGTH }} cargo test -p storybus-cli --test chaos -- --nocapture
+
 # What docs/benchmarks.md reports: JSON and schema, the engine beside SQLite itself, then the whole bus over HTTP
 bench MESSAGES="1000000":
     cargo build --release -p storybus-cli
@@ -77,6 +81,11 @@ bench MESSAGES="1000000":
     cargo run --release -p storybus-sqlite --example bench_archive -- retention
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16
     cargo run --release -p storybus-cli --example load -- --serve target/release/storybus --connections 16 --messages 50000 --replay --no-pull
+
+# What docs/benchmarks.md reports of the sender: relays between an outbox and the bus, with the bars; takes a quarter of an hour and 10 GB
+bench-sender *ARGS:
+    cargo build --release -p storybus-cli
+    cargo run --release -p storybus-cli --example bench_sender -- --storybus target/release/storybus {{ ARGS }}
 
 # What docs/benchmarks.md reports of the functions on AWS, in ten minutes: PERF is the folder of the harness and of what to compare with
 bench-lambda PERF *ARGS:

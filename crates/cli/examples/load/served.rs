@@ -50,10 +50,14 @@ impl Served {
         }
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Stops it; what it has used.
     pub(crate) fn stop(mut self) -> Result<String> {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let peak = status
             .lines()
             .find_map(|l| l.strip_prefix("VmHWM:"))
