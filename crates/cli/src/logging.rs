@@ -56,6 +56,10 @@ pub fn start(args: &LogArgs) {
         .log
         .clone()
         .with_target("hyper", LevelFilter::ERROR)
+        .with_target("hyper_util", LevelFilter::ERROR)
+        .with_target("reqwest", LevelFilter::ERROR)
+        .with_target("rustls", LevelFilter::ERROR)
+        .with_target("sqlx", LevelFilter::ERROR)
         .with_target("ureq", LevelFilter::ERROR);
     let layer = fmt::layer().with_writer(std::io::stderr);
     let layer = match format {

@@ -24,6 +24,8 @@ pub(super) struct Report {
     target: String,
     /// The flags that a command to go on with needs.
     carried: String,
+    /// The command that sends what is left.
+    relay: String,
     interrupted: bool,
     total: usize,
     delivered: usize,
@@ -44,6 +46,13 @@ impl Report {
             json: args.json,
             one_by_one: args.files.iter().all(|file| file.as_os_str() != "-"),
             target: args.target.clone(),
+            relay: match &args.partners {
+                Some(file) if args.target != BUS => {
+                    let file = quoted(&file.display().to_string());
+                    format!("storybus relay --partners {file}{}", args.outbox.carried())
+                }
+                _ => format!("storybus relay{}", args.outbox.carried()),
+            },
             carried: format!("{target}{}", args.outbox.carried()),
             interrupted: false,
             total: 0,
@@ -167,12 +176,12 @@ impl Report {
             } else {
                 ""
             };
-            let carried = &self.carried;
+            let (carried, relay) = (&self.carried, &self.relay);
             out::note(&format!(
                 "{why}What is not delivered is kept in the outbox:\n  \
                  storybus outbox list{carried}    what is there, and why\n  \
                  storybus outbox resend --all-parked{carried}    once the cause is mended\n  \
-                 storybus relay{carried}    sends it, and whatever is enqueued later; so does the same command again"
+                 {relay}    sends it, and whatever is enqueued later; so does the same command again"
             ));
         }
         Ok(if self.refused > 0 {

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use storybus_sender::envelope::MAX_BUS_MESSAGE;
 
 /// What an answer's file is called after the message's.
@@ -18,8 +19,8 @@ pub(super) const ANSWER: &str = ".answer.json";
 /// The longest name of a file: an answer's temporary name beside it, with a key in it, still is a name.
 const LONGEST: usize = 180;
 /// How many files are taken at once, and how many are looked for.
-const BATCH: usize = 64;
-const FOUND: usize = 1_024;
+const BATCH: usize = 500;
+const FOUND: usize = 1_000;
 /// How many names of what is left alone are remembered, so that each is logged once.
 const REMEMBERED: usize = 1_000;
 
@@ -71,8 +72,10 @@ impl Folder {
             .write(true)
             .open(root.join(".storybus-relay.lock"))
             .with_context(|| format!("--spool {shown}: cannot write to it"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| anyhow!("--spool {shown}: another relay watches it; one is enough"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => anyhow!("--spool {shown}: another relay watches it; one is enough"),
+            other => anyhow!(other).context(format!("--spool {shown}: cannot be locked")),
+        })?;
         Ok(Self {
             root: root.to_owned(),
             found: Vec::new(),

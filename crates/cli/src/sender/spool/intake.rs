@@ -19,6 +19,8 @@ const UNREADABLE: &str = "spool.unreadable";
 const NOT_AN_ENVELOPE: &str = "spool.not_an_envelope";
 /// The rule of a file whose `message_id` stands for other content.
 const KEY_REUSED: &str = "outbox.key_reused";
+/// How many bytes are enqueued together; what was taken beyond them comes next.
+const BYTES: usize = 4 * 1024 * 1024;
 /// How often a batch is tried when another transaction comes in between.
 const TRIES: usize = 5;
 
@@ -29,8 +31,12 @@ impl Spool {
         if names.is_empty() {
             return Ok(false);
         }
-        let mut batch: Vec<(OsString, Message)> = Vec::with_capacity(names.len());
+        let (mut taken, mut messages) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
         for name in names {
+            if bytes >= BYTES {
+                break;
+            }
             let read = match self.folder.read(&name) {
                 Err(why) => Err((UNREADABLE, why)),
                 Ok(bytes) => {
@@ -38,30 +44,33 @@ impl Spool {
                 }
             };
             match read {
-                Ok(message) => batch.push((name, message)),
+                Ok(message) => {
+                    bytes += message.body.len();
+                    taken.push(name);
+                    messages.push(message);
+                }
                 Err((rule, why)) => self.fail(&name, None, rule, why)?,
             }
         }
-        self.enqueue(batch).await?;
+        self.enqueue(taken, messages).await?;
         Ok(true)
     }
 
     /// Enqueues them together; those whose key is taken fail alone.
-    async fn enqueue(&mut self, mut batch: Vec<(OsString, Message)>) -> Result<()> {
+    async fn enqueue(&mut self, mut names: Vec<OsString>, mut messages: Vec<Message>) -> Result<()> {
         let mut tries = 0;
         let enqueued = loop {
-            let messages: Vec<Message> = batch.iter().map(|(_, message)| message.clone()).collect();
             match self.outbox.enqueue_together(&messages).await {
                 Ok(enqueued) => break enqueued,
                 Err((_, EnqueueError::Conflict(_))) if tries < TRIES => tries += 1,
                 Err((place, error @ (EnqueueError::KeyReused { .. } | EnqueueError::Invalid(_)))) => {
-                    let (name, message) = batch.remove(place);
+                    let (name, message) = (names.remove(place), messages.remove(place));
                     self.fail(&name, Some(message.key.as_str()), KEY_REUSED, error.to_string())?;
                 }
                 Err((_, error)) => return Err(error.into()),
             }
         };
-        for ((name, message), enqueued) in batch.iter().zip(enqueued) {
+        for ((name, message), enqueued) in names.iter().zip(&messages).zip(enqueued) {
             let key = message.key.as_str();
             self.folder.to_sending(name, key)?;
             self.metrics.spooled("enqueued");
@@ -70,9 +79,9 @@ impl Spool {
             };
             if state == State::Parked {
                 // Whoever puts it in again wants it sent. What may have been forgotten there stays for a person to look at.
-                match self.outbox.resend(&self.target, &message.key, None).await {
-                    Err(OperatorError::Outbox(error)) => return Err(error.into()),
-                    Ok(()) | Err(_) => {}
+                let resent = self.outbox.resend(&self.target, &message.key, None).await;
+                if let Err(OperatorError::Outbox(error)) = resent {
+                    return Err(error.into());
                 }
             }
             self.settle(key).await?;

@@ -2,6 +2,7 @@
 
 mod kill;
 mod outbox;
+mod partners;
 mod postgres;
 mod proxy;
 mod relay;

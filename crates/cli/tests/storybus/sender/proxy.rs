@@ -67,7 +67,7 @@ impl Proxy {
 }
 
 /// The head and the body of a request or an answer.
-fn read(from: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+pub(super) fn read(from: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     let mut head = String::new();
     loop {
         let before = head.len();
@@ -111,25 +111,17 @@ fn converse(client: &TcpStream, shared: &Shared) {
             Fate::Slow(ms) => pause(ms),
             Fate::Through | Fate::AnswerLost => {}
         }
-        let answer = loop {
-            let stream = match bus.take() {
-                Some(stream) => stream,
-                None => match TcpStream::connect(&shared.bus) {
-                    Ok(stream) => stream,
-                    Err(_) => return,
-                },
-            };
-            let sent = { &stream }.write_all(&[head.as_bytes(), &body].concat());
-            let answer = sent.ok().and_then(|()| read(&mut BufReader::new(&stream)));
-            match answer {
-                Some(answer) => {
-                    bus = Some(stream);
-                    break answer;
-                }
-                // The bus had closed an idle connection, or has gone.
-                None => return,
-            }
+        // A bus that has gone, or has closed an idle connection, ends the client's too.
+        let Some(stream) = bus.take().or_else(|| TcpStream::connect(&shared.bus).ok()) else {
+            return;
         };
+        if { &stream }.write_all(&[head.as_bytes(), &body].concat()).is_err() {
+            return;
+        }
+        let Some(answer) = read(&mut BufReader::new(&stream)) else {
+            return;
+        };
+        bus = Some(stream);
         if fate == Fate::AnswerLost {
             return;
         }

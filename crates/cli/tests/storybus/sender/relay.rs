@@ -38,7 +38,7 @@ fn it_sends_what_is_there_and_what_comes_and_stops_in_good_order() {
     let (home, bus) = with_bus(&["--demo"]);
     let envelopes: Vec<Value> = (1..=5).map(|n| snapshot("s", n)).collect();
     enqueue(&home, &envelopes[..3]);
-    let mut relay = Running::relay(&home, &["--log", "debug"]);
+    let mut relay = Running::relay(&home, &["--log", "trace"]);
     all_delivered(&home, 3);
     let health = get(&home, "/healthz");
     assert_eq!(
