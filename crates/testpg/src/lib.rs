@@ -30,9 +30,10 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 /// Makes the cluster, runs the server, says when it listens, and ends it when its standard input ends.
 const SCRIPT: &str = r#"
 set -eu
-bin=$1 dir=$2 sync=$3
-trap '' INT
-trap 'rm -rf "$dir"' EXIT
+bin=$1 dir=$2 sync=$3 server=
+# The test may be gone before it is told: then telling it fails, and that ends this too.
+trap '' INT PIPE
+trap 'test -z "$server" || { kill -QUIT "$server"; wait "$server" || true; } 2>/dev/null; rm -rf "$dir"' EXIT
 "$bin/initdb" -D "$dir/data" -U storybus -A trust -E UTF8 --locale=C --no-sync --no-instructions >"$dir/log" 2>&1 || {
     cat "$dir/log" >&2; exit 1
 }
@@ -45,8 +46,6 @@ while ! grep -q ready "$dir/data/postmaster.pid" 2>/dev/null; do
 done
 echo ready
 read -r _ || true
-kill -QUIT "$server"
-wait "$server" || true
 "#;
 
 /// A running server.
