@@ -81,7 +81,7 @@ impl Sweeper {
     ///
     /// # Errors
     ///
-    /// When the table or the lists of what is there cannot be read.
+    /// When the table cannot be read.
     pub async fn sweep(&self) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         let now = self.clock.now();
@@ -116,9 +116,16 @@ impl Sweeper {
                 }
             }
         }
-        let mended = self.mender.look().await?;
-        swept.unsettled += mended.failed;
-        (swept.topics_anew, swept.consumers_anew) = (mended.topics, mended.consumers);
+        match self.mender.look().await {
+            Ok(mended) => {
+                swept.unsettled += mended.failed;
+                (swept.topics_anew, swept.consumers_anew) = (mended.topics, mended.consumers);
+            }
+            Err(error) => {
+                swept.unsettled += 1;
+                tracing::error!(%error, "nobody could look for what was deleted by hand");
+            }
+        }
         Ok(swept)
     }
 
