@@ -149,7 +149,7 @@ async fn what_a_consumer_lacks_is_made_anew() {
             world.unsubscribe("1", &queue).await;
         }
         let swept = world.sweep().await;
-        assert_eq!(swept.consumers_anew, [consumer.clone()], "{lost}");
+        assert_eq!(swept.consumers_anew, std::slice::from_ref(&consumer), "{lost}");
         assert_eq!((swept.topics_anew.len(), swept.unsettled), (0, 0), "{lost}");
         world.consumer_agrees("1", lost).await;
         let number = number as u64;
