@@ -56,6 +56,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => Just(Verdict::Delivered),
         1 => Just(Verdict::Refused),
         2 => Just(Verdict::Parked),
+        1 => Just(Verdict::Kept),
         3 => (prop::sample::select(vec![0_u64, 10, 60]), any::<bool>()).prop_map(|(seconds, new_round)| Verdict::Again {
             after: Duration::from_secs(seconds),
             new_round,
@@ -346,6 +347,7 @@ impl World {
             Verdict::Delivered => row.state = State::Delivered,
             Verdict::Refused => row.state = State::Refused,
             Verdict::Parked => row.state = State::Parked,
+            Verdict::Kept => row.due = now,
             Verdict::Again { after, .. } => row.due = now + i64::try_from(after.as_millis()).expect("short"),
         }
         if row.state != State::Pending {

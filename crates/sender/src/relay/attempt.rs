@@ -93,7 +93,7 @@ impl Relay {
         let verdict = policy.verdict(&self.limits, &answer, so_far, fraction(&*self.random));
         let delay = match verdict {
             Verdict::Again { after, .. } => Some(after),
-            Verdict::Delivered | Verdict::Refused | Verdict::Parked => None,
+            Verdict::Delivered | Verdict::Refused | Verdict::Parked | Verdict::Kept => None,
         };
         self.tell(&claim, more, &answer, began, delay);
         let sender = match (answer.about, answer.outcome) {
@@ -225,6 +225,7 @@ pub(crate) fn settle(
             image.state = State::Parked;
             image.turn = policy.parked_turn();
         }
+        Verdict::Kept => image.round_attempts = 0,
         Verdict::Again { after, new_round } => {
             pause = millis(after);
             if new_round {

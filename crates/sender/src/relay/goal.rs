@@ -37,7 +37,7 @@ pub enum Fate {
         /// Whether that one is parked, so that an operator has to resend or drop it; else a relay goes on trying.
         parked: bool,
     },
-    /// It is still pending, and was not tried: the relay was stopped, or its partner refuses this sender.
+    /// It is still pending: the relay was stopped, or its partner refuses this sender.
     Untried,
     /// The outbox has no such message, or no longer.
     Unknown,

@@ -16,7 +16,8 @@ pub struct Policy {
     /// Rules of a no to this message alone that park it, whatever `on_refusal` says.
     pub parking_rules: Vec<String>,
     /// A no to the sender (a token that is not given, a producer that is not registered). By default nothing is refused for it: the round is over,
-    /// the whole target pauses for [`Policy::target_pause`], and then one message tries.
+    /// the whole target pauses for [`Policy::target_pause`], and then one message tries. Where there is one round only, nothing is parked for it
+    /// either: the message stays pending, for whoever comes when the sender is mended.
     pub on_sender: OnSender,
     /// How long a target pauses after a no to the sender.
     pub target_pause: Duration,
@@ -58,7 +59,7 @@ pub enum OnNo {
 /// What becomes of a message when the no is to the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnSender {
-    /// Its round is over; it is parked when all are.
+    /// Its round is over; it is parked when all are, but stays pending where there is only one.
     EndRound,
     /// It is kept for an operator at once.
     Park,
@@ -99,6 +100,8 @@ pub enum Verdict {
     Refused,
     /// Kept for an operator.
     Parked,
+    /// It stays pending and is due; there is no next attempt, unless somebody makes one when the pause of its target is over.
+    Kept,
     /// It stays pending.
     Again {
         /// Not before.
@@ -127,6 +130,7 @@ impl Policy {
         match (answer.about, answer.retry) {
             (About::Message, Retry::No) => self.refused(answer.rule.as_deref()),
             (About::Sender, Retry::No | Retry::NewToken) => match self.on_sender {
+                OnSender::EndRound if self.rounds == Rounds::One => Verdict::Kept,
                 OnSender::EndRound => self.round_over(so_far, fraction),
                 OnSender::Park => Verdict::Parked,
                 OnSender::Refuse => Verdict::Refused,

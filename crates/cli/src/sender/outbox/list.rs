@@ -173,7 +173,7 @@ pub(super) fn document(entry: &Entry) -> Value {
 }
 
 /// A point in time, from the database's milliseconds.
-pub(super) fn time(ms: i64) -> String {
+pub(in crate::sender) fn time(ms: i64) -> String {
     Millis(ms).to_rfc3339()
 }
 

@@ -5,6 +5,8 @@ mod list;
 mod show;
 mod upkeep;
 
+pub(super) use list::time;
+
 use clap::{Args, Subcommand};
 
 use super::block_on;

@@ -78,10 +78,10 @@ Every message is in the outbox before it is sent. What is there under its key al
 anything (a crash, Ctrl-C, a bus that was away) the same command is safe, and goes on.
 
 Time-outs, network errors, 408, 429, 5xx and 409 commit.contention are tried again, with the same bytes, up to --max-attempts; then the message is parked: kept, and its order group waits
-behind it. A wrong secret refuses no message: they stay in the outbox.
+behind it. When the bus refuses the sender itself (a wrong secret, a producer that is disabled) no message is refused or parked: they stay pending, and the same command again, or a
+relay, goes on with them once that is mended. When nobody answers, what was tried is parked, and the rest stays pending.
 
-Exit codes: 0 all are delivered; 3 some were refused, whatever became of the others; 4 none was refused, but some are parked, wait behind one
-that is, or were not tried; 2 nothing was begun: a file, a flag, the credentials or a key (with other content) cannot be used; 1 the message says why.
+Exit codes: 0 all are delivered; 3 some were refused, whatever became of the others; 4 none was refused, but some are parked, or are pending still; 2 nothing was begun: a file, a flag, the credentials or a key (with other content) cannot be used; 1 the message says why.
 
 Examples:
   storybus send story.json
@@ -289,6 +289,7 @@ impl Sending {
                 self.report.told(&self.outbox, queued, &sent.fate).await?;
             }
             let refused = sent.iter().any(|sent| sent.fate == Fate::Untried);
+            self.report.sender_refused(self.watch.sender_refused());
             self.given_up = !got_through && (refused || !self.watch.has_answered());
         };
         self.watch.rest();

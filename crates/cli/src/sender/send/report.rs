@@ -1,8 +1,9 @@
 //! What became of the messages, for people, and the exit code.
 
 use storybus_protocol::rule;
-use storybus_sender::message::Target;
-use storybus_sender::outbox::{Entry, Outbox};
+use storybus_sender::message::{Key, Target};
+use storybus_sender::outbox::{Entry, Outbox, State};
+use storybus_sender::ports::{Clock, SystemClock};
 use storybus_sender::relay::Fate;
 
 use super::{Queued, SendArgs};
@@ -10,6 +11,7 @@ use crate::client::json::plain;
 use crate::exit::{self, Failure};
 use crate::operator::flags::quoted;
 use crate::operator::out;
+use crate::sender::outbox::time;
 use crate::sender::settings::BUS;
 
 /// At most so many that were not delivered are told of one by one.
@@ -32,8 +34,11 @@ pub(super) struct Report {
     refused: usize,
     parked: usize,
     held: usize,
+    held_by_parked: bool,
     untried: usize,
     unreachable: bool,
+    /// Why the partner refuses this sender itself, if it does.
+    sender_refused: Option<String>,
 }
 
 impl Report {
@@ -60,8 +65,10 @@ impl Report {
             refused: 0,
             parked: 0,
             held: 0,
+            held_by_parked: false,
             untried: 0,
             unreachable: false,
+            sender_refused: None,
         }
     }
 
@@ -80,6 +87,10 @@ impl Report {
 
     pub(super) fn interrupted(&mut self) {
         self.interrupted = true;
+    }
+
+    pub(super) fn sender_refused(&mut self, why: Option<String>) {
+        self.sender_refused = why;
     }
 
     /// Tells what became of one.
@@ -118,12 +129,20 @@ impl Report {
             }
             Fate::Held { by, parked } => {
                 self.held += 1;
-                let parked = if *parked { ", which is parked" } else { "" };
-                format!("waits      {key}  {name}: behind {by} of the same order group{parked}")
+                self.held_by_parked |= *parked;
+                let why = match parked {
+                    true => ", which is parked".to_owned(),
+                    false => self.due(outbox, by).await,
+                };
+                format!("waits      {key}  {name}: behind {by} of the same order group{why}")
             }
             Fate::Untried => {
                 self.untried += 1;
-                format!("not tried  {key}  {name}: it stays in the outbox")
+                let entry = self.entry(outbox, queued).await;
+                match entry.as_ref().filter(|entry| entry.attempts > 0).map(said) {
+                    Some(said) => format!("kept       {key}  {name}: {said}"),
+                    None => format!("not tried  {key}  {name}: it stays in the outbox"),
+                }
             }
             Fate::Unknown => {
                 self.untried += 1;
@@ -138,12 +157,38 @@ impl Report {
     }
 
     async fn entry(&self, outbox: &Outbox, queued: &Queued) -> Option<Entry> {
+        self.shown(outbox, &queued.key).await
+    }
+
+    async fn shown(&self, outbox: &Outbox, key: &Key) -> Option<Entry> {
         if self.json {
             return None;
         }
         let target = Target::new(self.target.as_str()).ok()?;
         // It is for people: without it the rest still holds.
-        outbox.show(&target, &queued.key).await.ok()
+        outbox.show(&target, key).await.ok()
+    }
+
+    /// When the message with this key, which is pending, is tried again.
+    async fn due(&self, outbox: &Outbox, key: &str) -> String {
+        let entry = match Key::new(key) {
+            Ok(key) => self.shown(outbox, &key).await,
+            Err(_) => None,
+        };
+        let due = entry
+            .filter(|entry| entry.state == State::Pending)
+            .and_then(|entry| entry.due_at);
+        due.map_or_else(String::new, |due| {
+            let now = SystemClock.since_epoch().as_millis();
+            let left = u64::try_from(due)
+                .unwrap_or(0)
+                .saturating_sub(u64::try_from(now).unwrap_or(u64::MAX));
+            format!(
+                ", which is tried again at {} (in {})",
+                time(due),
+                out::span(left.div_ceil(1000))
+            )
+        })
     }
 
     /// The sum, what to do next, and the exit code.
@@ -154,7 +199,7 @@ impl Report {
             (self.refused, "refused"),
             (self.parked, "parked"),
             (self.held, "waiting behind another"),
-            (self.untried, "not tried"),
+            (self.untried, "kept for the next send or relay"),
         ];
         let counts: Vec<String> = counts
             .iter()
@@ -171,17 +216,24 @@ impl Report {
         }
         let kept = self.parked + self.held + self.untried;
         if kept > 0 {
-            let why = if self.unreachable && self.delivered == 0 {
-                "Nobody answered there. "
-            } else {
-                ""
+            let why = match &self.sender_refused {
+                Some(why) if self.untried > 0 => format!(
+                    "This sender itself is refused, no message is refused or parked for it: {}. Mend that; then send again. ",
+                    plain(why)
+                ),
+                _ if self.unreachable && self.delivered == 0 => "Nobody answered there. ".to_owned(),
+                _ => String::new(),
             };
             let (carried, relay) = (&self.carried, &self.relay);
+            let resend = if self.parked > 0 || self.held_by_parked {
+                format!("storybus outbox resend --all-parked{carried}    once the cause is mended\n  ")
+            } else {
+                String::new()
+            };
             out::note(&format!(
                 "{why}What is not delivered is kept in the outbox:\n  \
-                 storybus outbox list{carried}    what is there, and why\n  \
-                 storybus outbox resend --all-parked{carried}    once the cause is mended\n  \
-                 {relay}    sends it, and whatever is enqueued later; so does the same command again"
+                 storybus outbox list{carried}    what is there, and why\n  {resend}\
+                 {relay}    sends what is pending, and whatever is enqueued later; the same command again sends all of it"
             ));
         }
         Ok(if self.refused > 0 {

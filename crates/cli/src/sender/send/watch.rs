@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use storybus_sender::answer::{About, Outcome, Retry};
 use storybus_sender::outbox::OutboxError;
 use storybus_sender::relay::{Attempted, Ended, Observer, StepTaken};
 
@@ -22,6 +23,8 @@ pub(super) struct Watch {
     expected: AtomicUsize,
     bar: Mutex<Option<ProgressBar>>,
     troubled: AtomicBool,
+    /// Why the partner refuses this sender, since it took something last.
+    sender_refused: Mutex<Option<String>>,
 }
 
 impl Watch {
@@ -32,7 +35,17 @@ impl Watch {
             expected: AtomicUsize::new(0),
             bar: Mutex::new(None),
             troubled: AtomicBool::new(false),
+            sender_refused: Mutex::new(None),
         }
+    }
+
+    /// Why the partner refuses this sender itself, if that was its last word.
+    pub(super) fn sender_refused(&self) -> Option<String> {
+        self.refusal().clone()
+    }
+
+    fn refusal(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.sender_refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Of so many messages in all, `now` are going to be sent.
@@ -77,6 +90,13 @@ impl Observer for Watch {
     fn attempted(&self, attempt: &Attempted<'_>) {
         if attempt.answer.status.is_some() {
             self.answered.store(true, Ordering::Relaxed);
+        }
+        let answer = attempt.answer;
+        match (answer.about, answer.outcome, answer.retry) {
+            (_, outcome, _) if outcome.is_yes() => *self.refusal() = None,
+            (About::Message, Outcome::Refused, _) => *self.refusal() = None,
+            (About::Sender, _, Retry::No | Retry::NewToken) => *self.refusal() = Some(said(attempt)),
+            _ => {}
         }
         if self.json {
             events::print(attempt);

@@ -288,11 +288,22 @@ fn a_wrong_secret_refuses_no_message() {
         "{out}"
     );
     assert!(!out.contains("hunter2") && !err.contains("hunter2"));
-    assert!(
-        states(&home)
-            .iter()
-            .all(|state| state == "parked" || state == "pending")
-    );
+    assert_eq!(states(&home), ["pending"; 3], "nothing is parked for it");
+    let wrong = as_producer(&home, &["send"])
+        .args(&words)
+        .env("STORYBUS_CLIENT_SECRET", "wrong-hunter2")
+        .output()
+        .unwrap();
+    let (code, out, err) = told(&wrong);
+    assert_eq!((code, out.matches("kept       ").count()), (4, 2), "{out}{err}");
+    for text in [
+        "3 kept for the next send or relay",
+        "This sender itself is refused",
+        "invalid_client",
+    ] {
+        assert!(err.contains(text), "{err}");
+    }
+    assert!(!err.contains("resend"), "nothing is parked: {err}");
     assert_eq!(send(&home, &words).0, 0);
     assert_eq!(consumed(&home, &bus).len(), 3);
 }
@@ -337,4 +348,28 @@ fn an_interrupt_ends_it_and_says_what_is_kept() {
     proxy.then(Fate::Through);
     assert_eq!(piped(&home, &[], text.as_bytes()).0, 0);
     assert_eq!(consumed(&home, &bus).len(), 200);
+}
+
+#[test]
+fn what_waits_behind_one_that_is_not_due_says_when_it_is() {
+    let (home, _bus) = with_bus(&["--demo"]);
+    files(&home, &[snapshot("s", 1), snapshot("s", 2)]);
+    let nobody = ["--url", "http://127.0.0.1:1/v1/", "--max-attempts", "1"];
+    let mut first = as_producer(&home, &["send", "0.json", "--patience", "1h", "--json"]);
+    first.args(nobody);
+    let mut first = Running::start(&home, first);
+    wait_for("an attempt", || {
+        (home.read("events").lines().count() == 1).then_some(())
+    });
+    // The attempt is told of before it is written down; in good order it is written down before the end.
+    assert_eq!((first.stop(), states(&home)), (4, vec!["pending".to_owned()]));
+    let (code, out, err) = send(&home, &["1.json"]);
+    assert!(
+        code == 4 && out.contains(", which is tried again at 20") && out.contains(" (in "),
+        "{out}{err}"
+    );
+    assert!(
+        err.contains("1 waiting behind another") && err.contains("storybus relay") && !err.contains("resend"),
+        "{err}"
+    );
 }
