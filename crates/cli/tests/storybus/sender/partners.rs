@@ -10,11 +10,14 @@ use super::{QUICK, Running, bare, outbox};
 use crate::bus::{Home, wait_for};
 use crate::verbs::told;
 
+/// Heads and bodies of requests.
+type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// A partner that answers with these statuses, one after the other; what it was asked.
-fn partner(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+fn partner(statuses: &'static [u16]) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/orders", listener.local_addr().unwrap());
-    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asked = Requests::default();
     let heard = asked.clone();
     thread::spawn(move || {
         for (client, status) in listener.incoming().flatten().zip(statuses) {
