@@ -6,13 +6,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use storybus_sender::envelope::{MAX_BUS_MESSAGE, for_bus};
-use storybus_sender::message::{Group, Key, MAX_BODY, Message, PayloadHash, Target};
+use storybus_sender::message::{Key, Message, PayloadHash, Target};
 use tokio::sync::mpsc;
 
+use super::maker::Maker;
 use super::{SendArgs, unusable};
 use crate::exit::Failure;
-use crate::sender::settings::BUS;
 
 /// How many bytes of messages a portion has at most, and how many messages.
 const PORTION_BYTES: usize = 4 * 1024 * 1024;
@@ -77,92 +76,6 @@ impl Portion {
 fn bare(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
-}
-
-/// How bytes become a message.
-#[derive(Debug, Clone)]
-pub(super) struct Maker {
-    target: Target,
-    key: Option<Key>,
-    group: Option<Group>,
-}
-
-impl Maker {
-    fn new(args: &SendArgs, target: &Target) -> Result<Self, Failure> {
-        let key = args.key.as_deref().map(Key::new).transpose();
-        let group = args.group.as_deref().map(Group::new).transpose();
-        let maker = Self {
-            target: target.clone(),
-            key: key.map_err(|error| unusable("--key", error))?,
-            group: group.map_err(|error| unusable("--group", error))?,
-        };
-        if maker.is_for_bus() && maker.group.is_some() {
-            return Err(unusable(
-                "--group",
-                "on a bus the order group is the envelope's correlation_id",
-            ));
-        }
-        if !maker.is_for_bus() && maker.key.is_none() {
-            return Err(unusable(
-                "--key",
-                "a partner's message needs one, derived from what it is about, such as send-1042-to-acme",
-            ));
-        }
-        Ok(maker)
-    }
-
-    fn is_for_bus(&self) -> bool {
-        self.target.as_str() == BUS
-    }
-
-    /// The largest message.
-    fn most(&self) -> usize {
-        if self.is_for_bus() {
-            MAX_BUS_MESSAGE
-        } else {
-            MAX_BODY
-        }
-    }
-
-    fn make(&self, name: &str, bytes: Vec<u8>) -> Result<Message, Failure> {
-        let too_large = || {
-            let most = self.most();
-            unusable(
-                name,
-                format_args!(
-                    "it has more than {most} bytes, the most that is taken; put references into it, not content"
-                ),
-            )
-        };
-        if bytes.len() > self.most() {
-            return Err(too_large());
-        }
-        if !self.is_for_bus() {
-            let Some(key) = self.key.clone() else {
-                return Err(unusable(name, "it has no key"));
-            };
-            return Ok(Message {
-                target: self.target.clone(),
-                key,
-                group: self.group.clone(),
-                body: bytes,
-                content_type: None,
-            });
-        }
-        let message = for_bus(self.target.clone(), bytes).map_err(|error| unusable(name, error))?;
-        if let Some(key) = &self.key
-            && !key.as_str().eq_ignore_ascii_case(message.key.as_str())
-        {
-            return Err(unusable(
-                name,
-                format_args!(
-                    "--key is {key}, and the envelope's message_id is {}: on a bus they are the same",
-                    message.key
-                ),
-            ));
-        }
-        Ok(message)
-    }
 }
 
 /// Where messages come from.
@@ -381,6 +294,8 @@ fn is_whole(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sender::settings::BUS;
+    use storybus_sender::envelope::MAX_BUS_MESSAGE;
 
     fn maker(key: Option<&str>) -> Maker {
         Maker {

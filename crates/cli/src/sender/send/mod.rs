@@ -4,6 +4,7 @@
 //! with is in the outbox, and the same command again goes on with it.
 
 mod input;
+mod maker;
 mod report;
 mod watch;
 
