@@ -46,8 +46,8 @@ impl Place {
         outbox.close().await;
         if self.url.starts_with("postgres:") {
             let mut producer = Producer::Postgres(PgConnection::connect(&self.url).await?);
-            // Statistics come later than these tables grow.
-            producer.run("SET enable_seqscan = off").await?;
+            // Statistics come later than these tables grow, and a plan that looks dear would be compiled.
+            producer.run("SET enable_seqscan = off; SET jit = off").await?;
             return Ok(producer);
         }
         let options = SqliteConnectOptions::new()
@@ -141,6 +141,26 @@ impl Producer {
             left -= left.min(TOGETHER);
         }
         Ok(())
+    }
+
+    /// The processes of the server that work for the relay.
+    pub(crate) async fn server_processes(&mut self) -> Result<Vec<u32>> {
+        const WORK: &str = "SELECT pid FROM pg_stat_activity WHERE application_name = 'storybus' AND datname = current_database()";
+        let Self::Postgres(conn) = self else {
+            return Ok(Vec::new());
+        };
+        let rows = sqlx::query(WORK).fetch_all(conn).await?;
+        Ok(rows
+            .iter()
+            .map(|row| row.get::<i32, _>(0).cast_unsigned())
+            .collect())
+    }
+
+    /// How long the shortest statement takes.
+    pub(crate) async fn ask(&mut self) -> Result<Duration> {
+        let began = Instant::now();
+        self.number("SELECT CAST(1 AS BIGINT)").await?;
+        Ok(began.elapsed())
     }
 
     /// How long it takes to enqueue a message, in a transaction that writes something else, too.

@@ -77,24 +77,22 @@ async fn main() -> Result<ExitCode> {
         table.begin(name);
         let plain = measure::drained(&args, &place().await?).await?;
         table.at_least("messages a second from a full outbox", plain.rate, rate);
-        table.told("processor time of the relay a message, µs", plain.relay_micros);
-        table.told("of the bus, µs", plain.bus_micros);
-        table.told("the relay's memory, MiB", plain.memory);
+        table.worked(&plain);
         let beside = measure::beside(&args, &place().await?).await?;
         table.at_least("messages a second while they are enqueued", beside, rate);
         let enqueued = measure::enqueued(&args, &place().await?).await?;
         table.at_most("enqueue, median, µs", enqueued.median, 100.0);
         table.told("enqueue, p99, µs", enqueued.p99);
+        table.told("the shortest statement, median, µs", enqueued.least);
         let stuck = measure::stuck(&args, &place().await?).await?;
-        table.at_least(
-            "rate beside a story that is stuck, of the one without",
-            stuck / plain.rate,
-            0.8,
-        );
+        table.told("messages a second beside a story that is stuck", stuck.rate);
+        table.at_least("of the rate without", stuck.rate / plain.rate, 0.8);
+        table.worked(&stuck);
         let backlog = measure::backlog(&args, &place().await?).await?;
-        table.told("messages a second with the backlog", backlog.rate);
+        table.told("messages a second with a backlog", backlog.rate);
         table.at_least("of the rate without", backlog.rate / plain.rate, 0.8);
-        table.at_most("the relay's memory with the backlog, MiB", backlog.memory, 60.0);
+        table.at_most("the relay's memory with a backlog, MiB", backlog.memory, 60.0);
+        table.worked(&backlog);
     }
     println!("{}", machine::load());
     Ok(if table.all_met() {

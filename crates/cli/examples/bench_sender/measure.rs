@@ -25,12 +25,51 @@ const FIRST: &str = "SELECT min(first_attempt_at) FROM sender_log";
 const LAST: &str = "SELECT max(finished_at) FROM sender_log WHERE state = 'delivered'";
 const DELIVERED: &str = "SELECT count(*) FROM sender_log WHERE state = 'delivered'";
 
-/// A relay that empties an outbox.
-pub(crate) struct Drained {
+/// A relay at work.
+pub(crate) struct Worked {
+    /// Messages a second.
     pub(crate) rate: f64,
+    /// Processor time a message, in microseconds: of the relay (and, on SQLite, of the database),
     pub(crate) relay_micros: f64,
+    /// of the server's process that works for it,
+    pub(crate) server_micros: Option<f64>,
+    /// and of the bus.
     pub(crate) bus_micros: f64,
+    /// The most memory that the relay had, in MiB.
     pub(crate) memory: f64,
+}
+
+/// Processor time so far, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Spent {
+    relay: f64,
+    server: Option<f64>,
+    bus: f64,
+}
+
+impl Spent {
+    async fn now(producer: &mut Producer, relay: &Relay, bus: &Served) -> Result<Self> {
+        let processes = producer.server_processes().await?;
+        let server = !processes.is_empty();
+        Ok(Self {
+            relay: machine::processor_time(relay.0.id()),
+            server: server.then(|| processes.into_iter().map(machine::processor_time).sum()),
+            bus: machine::processor_time(bus.id()),
+        })
+    }
+
+    /// What was spent since `before` for so many messages.
+    fn since(self, before: Self, messages: f64, rate: f64, relay: &Relay) -> Worked {
+        Worked {
+            rate,
+            relay_micros: (self.relay - before.relay) * 1e6 / messages,
+            server_micros: self
+                .server
+                .map(|server| (server - before.server.unwrap_or(0.0)) * 1e6 / messages),
+            bus_micros: (self.bus - before.bus) * 1e6 / messages,
+            memory: machine::memory(relay.0.id()),
+        }
+    }
 }
 
 /// `storybus relay`, as users start it.
@@ -100,7 +139,7 @@ async fn until_done(producer: &mut Producer, relay: &mut Relay, behind: i64) -> 
 }
 
 /// The outbox is filled, then a relay empties it.
-pub(crate) async fn drained(args: &Args, place: &Place) -> Result<Drained> {
+pub(crate) async fn drained(args: &Args, place: &Place) -> Result<Worked> {
     let mut producer = place.open().await?;
     producer
         .fill(&mut Stories::new(args.stories), args.messages)
@@ -108,23 +147,23 @@ pub(crate) async fn drained(args: &Args, place: &Place) -> Result<Drained> {
     empty(args, place, &mut producer, 0).await
 }
 
-async fn empty(args: &Args, place: &Place, producer: &mut Producer, behind: i64) -> Result<Drained> {
+async fn empty(args: &Args, place: &Place, producer: &mut Producer, behind: i64) -> Result<Worked> {
     let mut bus = Served::start(&args.storybus)?;
     let credentials = bus.credentials().await?;
-    let idle = machine::processor_time(bus.id());
     let mut relay = Relay::start(args, place, &credentials)?;
+    let before = Spent {
+        relay: 0.0,
+        server: None,
+        bus: machine::processor_time(bus.id()),
+    };
     until_done(producer, &mut relay, behind).await?;
+    let spent = Spent::now(producer, &relay, &bus).await?;
     let delivered = producer.number(DELIVERED).await? as f64;
     let took = producer.number(LAST).await? - producer.number(FIRST).await?;
-    let drained = Drained {
-        rate: delivered * 1000.0 / took.max(1) as f64,
-        relay_micros: machine::processor_time(relay.0.id()) * 1e6 / delivered,
-        bus_micros: (machine::processor_time(bus.id()) - idle) * 1e6 / delivered,
-        memory: machine::memory(relay.0.id()),
-    };
+    let worked = spent.since(before, delivered, delivered * 1000.0 / took.max(1) as f64, &relay);
     relay.stop()?;
     bus.stop()?;
-    Ok(drained)
+    Ok(worked)
 }
 
 /// A relay runs while the messages are enqueued as fast as they can be: a second.
@@ -146,6 +185,8 @@ pub(crate) async fn beside(args: &Args, place: &Place) -> Result<f64> {
 pub(crate) struct Enqueued {
     pub(crate) median: f64,
     pub(crate) p99: f64,
+    /// The median of the shortest statement there is.
+    pub(crate) least: f64,
 }
 
 /// Each message is enqueued in a transaction that commits anyway.
@@ -159,31 +200,31 @@ pub(crate) async fn enqueued(args: &Args, place: &Place) -> Result<Enqueued> {
         let message = stories.next()?;
         micros.push(producer.enqueue(&message).await?.as_secs_f64() * 1e6);
     }
+    let mut least = Vec::with_capacity(TIMED);
+    for _ in 0..TIMED {
+        least.push(producer.ask().await?.as_secs_f64() * 1e6);
+    }
     micros.sort_by(f64::total_cmp);
+    least.sort_by(f64::total_cmp);
     Ok(Enqueued {
         median: micros[TIMED / 2],
         p99: micros[TIMED * 99 / 100],
+        least: least[TIMED / 2],
     })
 }
 
-/// A story whose first message is parked, with many behind it, and as many of other stories as elsewhere: messages a second of those.
-pub(crate) async fn stuck(args: &Args, place: &Place) -> Result<f64> {
+/// A story whose first message is parked, with many behind it, and as many of other stories as elsewhere: those.
+pub(crate) async fn stuck(args: &Args, place: &Place) -> Result<Worked> {
     let mut producer = place.open().await?;
     let behind = producer.stuck(args.stuck).await?;
     producer
         .fill(&mut Stories::new(args.stories), args.messages)
         .await?;
-    Ok(empty(args, place, &mut producer, behind).await?.rate)
+    empty(args, place, &mut producer, behind).await
 }
 
 /// A relay with a backlog that it will not see the end of.
-pub(crate) struct Backlog {
-    pub(crate) rate: f64,
-    pub(crate) memory: f64,
-}
-
-/// Its rate and its memory.
-pub(crate) async fn backlog(args: &Args, place: &Place) -> Result<Backlog> {
+pub(crate) async fn backlog(args: &Args, place: &Place) -> Result<Worked> {
     let mut producer = place.open().await?;
     producer
         .fill(&mut Stories::new(args.stories), args.backlog)
@@ -191,12 +232,14 @@ pub(crate) async fn backlog(args: &Args, place: &Place) -> Result<Backlog> {
     let mut bus = Served::start(&args.storybus)?;
     let relay = Relay::start(args, place, &bus.credentials().await?)?;
     pause(WARM).await;
-    let (before, began) = (producer.number(DELIVERED).await?, Instant::now());
+    let before = Spent::now(&mut producer, &relay, &bus).await?;
+    let (delivered, began) = (producer.number(DELIVERED).await?, Instant::now());
     pause(MEASURED).await;
-    let after = producer.number(DELIVERED).await?;
-    let rate = (after - before) as f64 / began.elapsed().as_secs_f64();
-    let memory = machine::memory(relay.0.id());
+    let delivered = (producer.number(DELIVERED).await? - delivered) as f64;
+    let rate = delivered / began.elapsed().as_secs_f64();
+    let spent = Spent::now(&mut producer, &relay, &bus).await?;
+    let worked = spent.since(before, delivered, rate, &relay);
     relay.stop()?;
     bus.stop()?;
-    Ok(Backlog { rate, memory })
+    Ok(worked)
 }

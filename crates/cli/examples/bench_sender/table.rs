@@ -1,5 +1,7 @@
 //! What was measured, beside its bar.
 
+use crate::measure::Worked;
+
 /// Prints lines as they come, and remembers whether a bar was missed.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -13,6 +15,15 @@ impl Table {
 
     pub(crate) fn told(&mut self, what: &str, measured: f64) {
         println!("| {what} | {} | |", number(measured));
+    }
+
+    pub(crate) fn worked(&mut self, worked: &Worked) {
+        self.told("· processor time a message, µs: relay", worked.relay_micros);
+        if let Some(server) = worked.server_micros {
+            self.told("· the server's process", server);
+        }
+        self.told("· the bus", worked.bus_micros);
+        self.told("· the relay's memory, MiB", worked.memory);
     }
 
     pub(crate) fn at_least(&mut self, what: &str, measured: f64, bar: f64) {
