@@ -150,6 +150,7 @@ impl Party {
                 url: base_url.to_owned(),
                 client_id: client.client_id,
                 client_secret,
+                of_file: false,
                 workspace: None,
             }),
         })

@@ -13,6 +13,9 @@ use crate::serve::credentials::{self, Client};
 /// Where `storybus serve` puts the credentials by itself, in the directory in which it was started.
 const USUAL_FILE: &str = "storybus-data/credentials.json";
 
+/// That a secret's file is open to others is said once.
+static WARNED: std::sync::Once = std::sync::Once::new();
+
 /// Which bus, and as whom.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Bus")]
@@ -39,7 +42,8 @@ pub(crate) struct BusArgs {
     /// other users of the machine could see it
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub client_secret_file: Option<PathBuf>,
-    /// A credentials file as `storybus serve` writes it; the other settings go before it
+    /// A credentials file as `storybus serve` writes it; the other settings go before it. As a flag it goes before STORYBUS_URL and
+    /// STORYBUS_CLIENT_ID, so that half of one bus is never mixed with half of another
     /// [default: storybus-data/credentials.json, when it is there and neither URL nor client is given]
     #[arg(
         long,
@@ -75,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) url: String,
     pub(crate) client_id: String,
     pub(crate) client_secret: String,
+    /// Whether the secret stands in a file, which may be changed.
+    pub(crate) of_file: bool,
     /// The workspace that the profile or the credentials file is about.
     pub(crate) workspace: Option<String>,
 }
@@ -110,10 +116,6 @@ impl Who {
 impl BusArgs {
     /// Gathers the settings; `secret` is the value of `STORYBUS_CLIENT_SECRET`.
     pub(crate) fn settings(&self, who: Who, secret: Option<String>) -> Result<Settings> {
-        let Some(name) = &self.profile else {
-            return self.gathered(who, secret);
-        };
-        let mut profile = Profiles::read(self.config.as_deref())?.named(name)?;
         let of_flag = |value: &Option<String>, name| of_flag(value.clone(), name);
         let (flag_id, flag_credentials) = (
             of_flag(&self.client_id, "STORYBUS_CLIENT_ID"),
@@ -121,6 +123,19 @@ impl BusArgs {
                 .clone()
                 .filter(|f| std::env::var_os("STORYBUS_CREDENTIALS").as_deref() != Some(f.as_os_str())),
         );
+        let Some(name) = &self.profile else {
+            if flag_credentials.is_none() {
+                return self.gathered(who, secret, "--client-id");
+            }
+            // A file that was asked for says it all: half of it is never mixed with half of the environment.
+            let args = Self {
+                url: of_flag(&self.url, "STORYBUS_URL"),
+                client_id: flag_id,
+                ..self.clone()
+            };
+            return args.gathered(who, secret, "--client-id");
+        };
+        let mut profile = Profiles::read(self.config.as_deref())?.named(name)?;
         if flag_credentials.is_some() {
             // The file says all that the profile would.
             profile = Profile {
@@ -141,13 +156,14 @@ impl BusArgs {
             config: None,
         };
         let mut settings = args
-            .gathered(who, secret)
+            .gathered(who, secret, "--client-id or the profile")
             .with_context(|| format!("profile {name}"))?;
         settings.workspace = profile.workspace.or(settings.workspace);
         Ok(settings)
     }
 
-    fn gathered(&self, who: Who, secret: Option<String>) -> Result<Settings> {
+    /// `by` is what a client id that is not the file's was given by, unless by the variable.
+    fn gathered(&self, who: Who, secret: Option<String>, by: &str) -> Result<Settings> {
         let nothing = self.credentials_file.is_none() && self.url.is_none() && self.client_id.is_none();
         let usual = PathBuf::from(USUAL_FILE);
         let file = match &self.credentials_file {
@@ -187,30 +203,41 @@ impl BusArgs {
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
                 if private_file::is_open(path) {
-                    // Nobody is left to tell when stderr is gone.
-                    let _ = writeln!(
-                        io::stderr(),
-                        "other users can read the secret in {0}: chmod 600 {0}",
-                        path.display()
-                    );
+                    // Once: a relay reads it again. Nobody is left to tell when stderr is gone.
+                    WARNED.call_once(|| {
+                        let _ = writeln!(
+                            io::stderr(),
+                            "other users can read the secret in {0}: chmod 600 {0}",
+                            path.display()
+                        );
+                    });
                 }
                 Some(text.trim().to_owned())
             }
             None => secret.filter(|s| !s.is_empty()),
         };
+        let of_file = self.client_secret_file.is_some() || secret.is_none();
         // The file's secret belongs to the file's client alone.
-        let of_file = known
+        let files = known
             .filter(|k| k.client_id == client_id)
             .and_then(|k| k.client_secret);
-        let Some(client_secret) = secret.or(of_file) else {
+        let Some(client_secret) = secret.or(files) else {
+            let from = if self.client_id.is_none() {
+                "the credentials file"
+            } else if variable("STORYBUS_CLIENT_ID").as_ref() == Some(&client_id) {
+                "STORYBUS_CLIENT_ID"
+            } else {
+                by
+            };
             bail!(
-                "the secret of {client_id} is missing: set STORYBUS_CLIENT_SECRET or give --client-secret-file. A credentials file that was asked for holds secrets only from the start that made them"
+                "the secret of {client_id} is missing (the client id is from {from}): set STORYBUS_CLIENT_SECRET or give --client-secret-file. A credentials file that was asked for holds secrets only from the start that made them"
             );
         };
         Ok(Settings {
             url: base_url(&url)?,
             client_id,
             client_secret,
+            of_file,
             workspace: file.and_then(|f| f.clients.tenant),
         })
     }
@@ -286,6 +313,11 @@ mod tests {
         assert!(
             with_file.settings(Who::Consumer, None).is_err(),
             "the file has no secret for it"
+        );
+        let missing = other.settings(Who::Producer, None).err().unwrap().to_string();
+        assert!(
+            missing.contains("p2 is missing (the client id is from --client-id)"),
+            "{missing}"
         );
         assert!(args().settings(Who::Producer, Some("s".to_owned())).is_err());
     }

@@ -6,6 +6,7 @@ use storybus_protocol::rule::{self, About, SCHEMAS};
 use super::out::{self, Cell, Table};
 use crate::client::json::plain;
 use crate::exit::Failure;
+use crate::sender::rules;
 
 pub(super) const HELP: &str = "Without a rule all of them are listed. A rule of a schema is <schema>.<keyword>, such as envelope.required.
 
@@ -112,8 +113,9 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let Some(wanted) = &args.rule else {
         return list();
     };
-    match page(wanted.trim()) {
-        Some(page) => out::text(page),
+    let wanted = wanted.trim();
+    match page(wanted).map(str::to_owned).or_else(|| rules::page(wanted)) {
+        Some(page) => out::text(&page),
         None => Err(Failure::unusable(unknown(wanted))),
     }
 }

@@ -3,6 +3,7 @@
 //! - `settings`: which outbox, which bus, how often an attempt is repeated. `partners`: REST partners beside the bus.
 //! - `send`: enqueue files, send them, end. `relay`: send for as long as it runs. `spool`: the directory that a relay watches.
 //! - `outbox`: the operator's verbs on an outbox.
+//! - `rules`: what `storybus explain` says of the sender's own rules.
 //! - `events`: one line of JSON an attempt. `stop`: how a signal ends it.
 //!
 //! All of them are a shell over [`storybus_sender`]: what is promised is kept there.
@@ -11,6 +12,7 @@ mod events;
 mod outbox;
 mod partners;
 mod relay;
+pub(crate) mod rules;
 mod send;
 mod settings;
 mod spool;

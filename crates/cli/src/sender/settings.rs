@@ -10,9 +10,9 @@ use anyhow::anyhow;
 use clap::Args;
 use storybus_sender::call::Limits;
 use storybus_sender::message::Target;
-use storybus_sender::outbox::{EnqueueError, OperatorError, Outbox, OutboxError};
+use storybus_sender::outbox::{EnqueueError, Migrated, OperatorError, Outbox, OutboxError};
 use storybus_sender::ports::SystemClock;
-use storybus_sender::transport::{BusConfig, BusTransport, Secret};
+use storybus_sender::transport::{BusConfig, BusTransport, Secret, SecretSource};
 
 use crate::client::settings::{BusArgs, Who, variable};
 use crate::exit::{self, Failure};
@@ -63,23 +63,25 @@ impl OutboxArgs {
         format!(" --outbox {}", quoted(&self.outbox))
     }
 
-    /// The outbox, with its table.
-    pub(super) async fn open(&self, missing: Missing) -> Result<Outbox, Failure> {
+    /// The outbox, which has to be there.
+    pub(super) async fn open(&self) -> Result<Outbox, Failure> {
         let outbox = self.place()?;
+        self.prepare(&outbox, Missing::Told).await?;
+        Ok(outbox)
+    }
+
+    /// Looks whether the outbox is there, and on SQLite brings its table up to date where it may be made. Whether it was made now.
+    pub(super) async fn prepare(&self, outbox: &Outbox, missing: Missing) -> Result<bool, Failure> {
         let Some(file) = outbox.file() else {
-            return Ok(outbox);
+            return Ok(false);
         };
-        let there = file.exists();
         match missing {
-            Missing::Told if !there => Err(Failure::unusable(format_args!(
+            Missing::Told if !file.exists() => Err(Failure::unusable(format_args!(
                 "there is no outbox at {}: give the right one with --outbox or {OUTBOX}; `storybus send` and `storybus outbox migrate` make a new one",
                 file.display()
             ))),
-            Missing::Told => Ok(outbox),
-            Missing::Made => {
-                self.migrate(&outbox).await?;
-                Ok(outbox)
-            }
+            Missing::Told => Ok(false),
+            Missing::Made => Ok(self.migrate(outbox).await? == Migrated::Made),
         }
     }
 
@@ -95,7 +97,7 @@ impl OutboxArgs {
     }
 
     /// Makes the table, or brings it up to date; on SQLite the file too.
-    pub(super) async fn migrate(&self, outbox: &Outbox) -> Result<(), Failure> {
+    pub(super) async fn migrate(&self, outbox: &Outbox) -> Result<Migrated, Failure> {
         if let Some(file) = outbox.file() {
             // What is to be published is nobody else's yet. SQLite gives the files beside it the same mode.
             let new = OpenOptions::new()
@@ -137,9 +139,26 @@ pub(super) fn failed(outbox: &Outbox, error: &OutboxError) -> Failure {
             exit::UNUSABLE,
             ". `storybus outbox migrate` makes it; where no program may do so, `storybus outbox schema` prints the SQL",
         ),
+        OutboxError::Unreachable(trouble) | OutboxError::Database(trouble)
+            if outbox.file().is_some() && !trouble.is_conflict() =>
+        {
+            (
+                exit::UNUSABLE,
+                ". Look whether that is a file of SQLite that this user may read and write, in a directory where files may be made, and whether its disk has room",
+            )
+        }
         OutboxError::Unreachable(_) => (
             exit::FAILED,
             ". Look whether it runs there, and whether user and password are right; what was enqueued is kept",
+        ),
+        OutboxError::Forbidden(_) if outbox.file().is_some() => (
+            exit::UNUSABLE,
+            ". This user has to be allowed to write the file, and to make files beside it",
+        ),
+        OutboxError::Forbidden(_) => (
+            exit::UNUSABLE,
+            ". To make the table a role needs CREATE on the schema: run `storybus outbox migrate` as its owner, or give them the SQL of `storybus outbox schema --postgres`. \
+             A relay's role needs: GRANT SELECT, UPDATE, DELETE ON sender_log; one that enqueues: GRANT SELECT, INSERT ON sender_log and USAGE ON SEQUENCE sender_log_id",
         ),
         OutboxError::Database(_) => (
             exit::FAILED,
@@ -219,17 +238,72 @@ pub(super) fn bus(args: &BusArgs, clock: SystemClock) -> Result<BusTransport, Fa
     let settings = args
         .settings(Who::Producer, std::env::var("STORYBUS_CLIENT_SECRET").ok())
         .map_err(unusable)?;
-    let config = BusConfig::new(
-        settings.url,
+    let mut config = BusConfig::new(
+        settings.url.clone(),
         settings.client_id,
         Secret::new(settings.client_secret),
     );
+    if settings.of_file {
+        config.source = Some(Arc::new(Kept {
+            args: args.clone(),
+            url: settings.url,
+        }));
+    }
     BusTransport::new(config, Arc::new(clock)).map_err(|error| unusable(error.into()))
+}
+
+/// Files that hold the client's id and secret.
+#[derive(Debug)]
+struct Kept {
+    args: BusArgs,
+    /// The bus that they were read for.
+    url: String,
+}
+
+impl SecretSource for Kept {
+    fn read(&self) -> Result<(String, Secret), String> {
+        let secret = std::env::var("STORYBUS_CLIENT_SECRET").ok();
+        let settings = self
+            .args
+            .settings(Who::Producer, secret)
+            .map_err(|error| format!("{error:#}"))?;
+        // The secret of another bus is not this one's to see.
+        if settings.url != self.url {
+            return Err("the file names another bus by now: start this program again for that".to_owned());
+        }
+        Ok((settings.client_id, Secret::new(settings.client_secret)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_again_for_its_own_bus_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.json");
+        let write = |url: &str, secret: &str| {
+            let text = format!(
+                r#"{{"base_url":"{url}","producer":{{"client_id":"p1","client_secret":"{secret}"}}}}"#
+            );
+            std::fs::write(&path, text).unwrap();
+        };
+        let args = BusArgs {
+            credentials_file: Some(path.clone()),
+            ..BusArgs::default()
+        };
+        let kept = Kept {
+            args,
+            url: "http://h/v1/".to_owned(),
+        };
+        write("http://h/v1/", "hunter2");
+        assert_eq!(kept.read(), Ok(("p1".to_owned(), Secret::new("hunter2"))));
+        write("http://other/v1/", "hunter3");
+        assert!(kept.read().unwrap_err().contains("another bus"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(kept.read().unwrap_err().contains("c.json"));
+    }
 
     #[test]
     fn a_password_in_an_address_is_noticed() {

@@ -17,8 +17,7 @@ const NO_OBJECT: &str = "it is no JSON object with one message_id and one correl
 pub fn for_bus(target: Target, bytes: Vec<u8>) -> Result<Message, Invalid> {
     if bytes.len() > MAX_BUS_MESSAGE {
         return Err(not_an_envelope(format!(
-            "it has {} bytes, and a bus takes at most {MAX_BUS_MESSAGE}; put references into it, not content",
-            bytes.len()
+            "it has more than {MAX_BUS_MESSAGE} bytes, the most that a bus takes; put references into it, not content"
         )));
     }
     let ids = Ids::read(&bytes)?;
@@ -49,6 +48,14 @@ struct Ids {
 
 impl Ids {
     fn read(bytes: &[u8]) -> Result<Self, Invalid> {
+        if bytes.trim_ascii().is_empty() {
+            return Err(not_an_envelope("it is empty".to_owned()));
+        }
+        if bytes.starts_with(b"\xef\xbb\xbf") {
+            return Err(not_an_envelope(
+                "it begins with a byte order mark, which no JSON does: write it without".to_owned(),
+            ));
+        }
         let text = str::from_utf8(bytes)
             .map_err(|e| not_an_envelope(format!("it is not UTF-8 (at byte {})", e.valid_up_to())))?;
         // The parser's own words may repeat the message, so only the place is told.
@@ -114,9 +121,10 @@ mod tests {
     fn what_is_no_envelope_is_told_without_repeating_it() {
         let without = |member: &str| ENVELOPE.replace(&format!("\"{member}\":\"0"), "\"x\":\"0");
         for (bytes, told) in [
-            (b"".to_vec(), "it is not JSON (line 1, column 0)"),
+            (b"".to_vec(), "it is empty"),
+            (b" \n".to_vec(), "it is empty"),
             (b"hunter2".to_vec(), "it is not JSON (line 1, column 1)"),
-            (b"\xef\xbb\xbf{}".to_vec(), "it is not JSON"),
+            (b"\xef\xbb\xbf{}".to_vec(), "byte order mark"),
             (b"\"hunter2\"".to_vec(), "it is no JSON object"),
             (b"[\"hunter2\"]".to_vec(), "it is no JSON object"),
             (
@@ -147,7 +155,7 @@ mod tests {
             (b"{\"a\":\"\xff\"}".to_vec(), "it is not UTF-8 (at byte 6)"),
             (
                 vec![b' '; 240_001],
-                "it has 240001 bytes, and a bus takes at most 240000",
+                "it has more than 240000 bytes, the most that a bus takes",
             ),
         ] {
             let error = for_bus(target(), bytes).unwrap_err().to_string();

@@ -25,12 +25,23 @@ impl Trouble {
     }
 
     /// Another transaction came first: the same again may go through.
-    pub(crate) fn is_conflict(&self) -> bool {
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
         // serialization_failure, deadlock_detected, lock_not_available; SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_BUSY_RECOVERY.
         matches!(
             self.code.as_deref(),
             Some("40001" | "40P01" | "55P03" | "5" | "517" | "261")
         )
+    }
+
+    /// It is not allowed.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        // insufficient_privilege, read_only_sql_transaction; SQLITE_READONLY with its extensions, and SQLITE_PERM.
+        let code = self.code.as_deref();
+        matches!(code, Some("42501" | "25006" | "3"))
+            || code
+                .and_then(|code| code.parse::<u32>().ok())
+                .is_some_and(|code| code < 10_000 && code & 0xff == 8)
     }
 
     /// There is no outbox in that database.
@@ -80,6 +91,9 @@ pub enum OutboxError {
         /// The latest known here.
         known: i64,
     },
+    /// This program may not do that there; nothing was changed.
+    #[error("this program may not do that in the outbox's database: {0}")]
+    Forbidden(#[source] Trouble),
     /// The database failed, or refused; nothing was changed.
     #[error("the outbox's database failed: {0}")]
     Database(#[source] Trouble),
@@ -89,6 +103,8 @@ impl From<Trouble> for OutboxError {
     fn from(trouble: Trouble) -> Self {
         if trouble.is_absent() {
             Self::Absent
+        } else if trouble.is_forbidden() {
+            Self::Forbidden(trouble)
         } else {
             Self::Database(trouble)
         }

@@ -1,6 +1,8 @@
 //! The table, made and kept up to date. The versions that are there stand in a table of ours, so that the caller's own migrations, by whatever
 //! tool, are not mixed up with them.
 
+use std::sync::LazyLock;
+
 use super::conn::{Arg, Conn, POSTGRES_NOW, SQLITE_NOW, Sql};
 use super::error::OutboxError;
 use super::lock::{self, Lock};
@@ -11,10 +13,44 @@ const MIGRATIONS: [(&str, &str); 1] = [(
     include_str!("../../migrations/postgres/0001_sender_log.sql"),
 )];
 
+/// What a migration did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Migrated {
+    /// It made the table.
+    Made,
+    /// It brought the table up to date.
+    Updated,
+    /// It found nothing to do.
+    UpToDate,
+}
+
+/// What is there for whom this program is there: 0 nothing, 1 the table but not its versions, 2 both. Reading it needs no rights.
+static FOUND: LazyLock<Sql> = LazyLock::new(|| {
+    Sql::each(
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'sender_log_migrations') THEN 2 ELSE 0 END",
+        "SELECT CAST(CASE WHEN to_regclass('sender_log_migrations') IS NULL THEN 0
+            WHEN has_table_privilege(to_regclass('sender_log_migrations'), 'SELECT') THEN 2
+            WHEN to_regclass('sender_log') IS NULL THEN 0 ELSE 1 END AS BIGINT)",
+    )
+});
+
 /// Brings the table up to date, in one transaction. Several programs may do so at the same moment: one of them does it.
-pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<(), OutboxError> {
-    lock::begin(&mut conn, Lock::Migrations).await?;
-    conn.script(BOOK, BOOK).await?;
+pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<Migrated, OutboxError> {
+    let migrated = migrate_locked(&mut conn).await?;
+    lock::commit(&mut conn).await?;
+    Ok(migrated)
+}
+
+async fn migrate_locked(conn: &mut Conn<'_>) -> Result<Migrated, OutboxError> {
+    lock::begin(conn, Lock::Migrations).await?;
+    match conn.row(&FOUND, &[]).await?.map_or(Ok(0), |row| row.int(0))? {
+        // A relay's role need not be allowed to read the versions. There is only one so far, and the table is it; a later version has to look
+        // for what it adds.
+        1 => return Ok(Migrated::UpToDate),
+        // Asked for first: PostgreSQL lets only those say `IF NOT EXISTS` who may create.
+        0 => conn.script(BOOK, BOOK).await?,
+        _ => {}
+    }
     let found = conn
         .row(
             &Sql::new("SELECT COALESCE(max(version), 0) FROM sender_log_migrations"),
@@ -36,8 +72,11 @@ pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<(), OutboxError> {
             .await?;
         }
     }
-    lock::commit(&mut conn).await?;
-    Ok(())
+    Ok(match found {
+        0 => Migrated::Made,
+        _ if found < known => Migrated::Updated,
+        _ => Migrated::UpToDate,
+    })
 }
 
 const BOOK: &str = "CREATE TABLE IF NOT EXISTS sender_log_migrations (version BIGINT PRIMARY KEY, applied_at BIGINT NOT NULL)";
@@ -62,7 +101,9 @@ pub fn schema(database: Database) -> String {
         Database::Sqlite => (SQLITE_NOW, |(sqlite, _)| sqlite),
         Database::Postgres => (POSTGRES_NOW, |(_, postgres)| postgres),
     };
-    let mut text = format!("BEGIN;\n{BOOK};\n");
+    let mut text = format!(
+        "-- To be run once: it is one transaction, and where the table is already there it fails and changes nothing.\nBEGIN;\n{BOOK};\n"
+    );
     for (version, scripts) in (1..).zip(MIGRATIONS) {
         text.push_str(&format!(
             "\n{}\nINSERT INTO sender_log_migrations (version, applied_at) VALUES ({version}, {now});\n",

@@ -37,7 +37,7 @@ pub use conn::Conn;
 pub use enqueue::{Enqueued, enqueue};
 pub use entry::{Confirmed, Count, Entry, Filter, LastAnswer, Stats};
 pub use error::{EnqueueError, OperatorError, OutboxError, Trouble};
-pub use migrate::{Database, schema};
+pub use migrate::{Database, Migrated, schema};
 pub(crate) use place::Own;
 pub use state::State;
 
@@ -96,7 +96,7 @@ impl Outbox {
         })))
     }
 
-    /// Where it lies, for people: without user and password.
+    /// Where it lies, for people: without the password.
     #[must_use]
     pub fn address(&self) -> String {
         format!("{:?}", self.0.place)
@@ -113,8 +113,13 @@ impl Outbox {
 
     /// Makes the table, or brings it up to date. Does nothing where it is; several programs may call it at the same moment. On SQLite it makes the file too, and
     /// sets it to write-ahead logging.
-    pub async fn migrate(&self) -> Result<(), OutboxError> {
+    pub async fn migrate(&self) -> Result<Migrated, OutboxError> {
         at_desk!(self, conn => migrate::migrate(conn))
+    }
+
+    /// Looks whether a relay can work here: the table is there, and this program may read and write it. Changes nothing.
+    pub async fn probe(&self) -> Result<(), OutboxError> {
+        at_desk!(self, conn => operator::probe(conn))
     }
 
     /// Enqueues in a transaction of its own, for callers that have no business write to go with it. Wakes the relays of this process.

@@ -132,6 +132,18 @@ async fn find(conn: &mut Conn<'_>, target: &Target, key: &Key, offset: i64) -> R
     }
 }
 
+/// Writes nothing, as whoever may write.
+pub(crate) async fn probe(mut conn: Conn<'_>) -> Result<(), OutboxError> {
+    conn.script("BEGIN IMMEDIATE", "BEGIN").await?;
+    let nobody = Sql::new("SELECT key, payload FROM sender_log WHERE id < 0");
+    conn.rows(&nobody, &[]).await?;
+    let nothing =
+        Sql::new("UPDATE sender_log SET turn = turn, lease_owner = lease_owner, fence = fence WHERE id < 0");
+    conn.run(&nothing, &[]).await?;
+    conn.script("ROLLBACK", "ROLLBACK").await?;
+    Ok(())
+}
+
 pub(crate) async fn show(
     mut conn: Conn<'_>,
     target: &Target,

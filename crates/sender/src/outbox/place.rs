@@ -21,20 +21,29 @@ pub(crate) enum Place {
     Postgres(Box<PgConnectOptions>),
 }
 
-/// Without the password: this is what a log gets.
+/// With the user and without the password: this is what a log gets.
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(options) => write!(f, "sqlite:{}", options.get_filename().display()),
             Self::Postgres(options) => write!(
                 f,
-                "postgres://{}:{}/{}",
+                "postgres://{}@{}:{}/{}",
+                options.get_username(),
                 options.get_host(),
                 options.get_port(),
                 options.get_database().unwrap_or_default()
             ),
         }
     }
+}
+
+/// Whether the user and the password of a URL end at its only `@`. Else a part of the password would be taken for the host, and be shown.
+fn is_encoded(rest: &str) -> bool {
+    let mut parts = rest.split('@');
+    let (user, host, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let user = user.trim_start_matches('/');
+    more.is_none() && !rest.contains('#') && (host.is_none() || !user.contains(['/', '?']))
 }
 
 impl Place {
@@ -50,6 +59,11 @@ impl Place {
         };
         match scheme {
             "postgres" | "postgresql" => {
+                if !is_encoded(rest) {
+                    return Err(bad(
+                        "it has a second @, or a /, ? or # before the @: percent-encode the password (@ is %40, / is %2F, ? is %3F, # is %23)",
+                    ));
+                }
                 let options = PgConnectOptions::from_str(address)
                     .map_err(|_| bad("it cannot be read as the URL of a PostgreSQL database"))?;
                 Ok(Self::Postgres(Box::new(

@@ -169,6 +169,11 @@ fn unreached(error: &reqwest::Error) -> NoReply {
             Left::Nothing,
             "no connection: the host does not answer".to_owned(),
         )
+    } else if error.is_connect() && root.to_string().contains("InvalidContentType") {
+        (
+            Left::Nothing,
+            "no connection: what answers there speaks no TLS; is it http:// instead of https://?".to_owned(),
+        )
     } else if error.is_connect() {
         (Left::Nothing, format!("no connection: {root}"))
     } else {

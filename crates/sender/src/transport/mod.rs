@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 pub use bus::{BusConfig, BusConfigError, BusTransport};
 pub use rest::{RestConfig, RestConfigError, RestTransport};
-pub use secret::{NoSecret, Secret};
+pub use secret::{NoSecret, Secret, SecretSource};
 
 use crate::answer::Answer;
 

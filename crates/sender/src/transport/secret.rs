@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
+/// Where a client's id and secret are kept. What it is asked for stands in a file, so it answers at once.
+pub trait SecretSource: fmt::Debug + Send + Sync {
+    /// Both as they are now. An error is for people, and never repeats what was found.
+    fn read(&self) -> Result<(String, Secret), String>;
+}
+
 /// The secret is not where it should be. The text names the place and never what was found there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSecret {

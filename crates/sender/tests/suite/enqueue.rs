@@ -148,7 +148,7 @@ on_both! {
 fn an_address_with_a_password_is_never_repeated() {
     use storybus_sender::outbox::Outbox;
     let outbox = Outbox::open("postgres://me:s3cret@127.0.0.1:1/app").expect("an address");
-    assert_eq!(format!("{outbox:?}"), "Outbox(postgres://127.0.0.1:1/app)");
+    assert_eq!(format!("{outbox:?}"), "Outbox(postgres://me@127.0.0.1:1/app)");
     for bad in [
         "postgres://me:s3cret@127.0.0.1:x/app",
         "mysql://me:s3cret@127.0.0.1/app",
@@ -158,6 +158,26 @@ fn an_address_with_a_password_is_never_repeated() {
     ] {
         let error = Outbox::open(bad).expect_err(bad).to_string();
         assert!(!error.contains("s3cret"), "{error}");
+    }
+    for bad in [
+        "postgres://me:top@s3cret#/@127.0.0.1:1/app",
+        "postgres://me:top@s3cret@127.0.0.1:1/app",
+        "postgres://me:top/s3cret@127.0.0.1:1/app",
+        "postgres://me:1?s3cret@127.0.0.1:1/app",
+        "postgres://me:1#s3cret@127.0.0.1:1/app",
+    ] {
+        let error = Outbox::open(bad).expect_err(bad).to_string();
+        assert!(
+            error.contains("percent-encode the password") && !error.contains("s3cret"),
+            "{error}"
+        );
+    }
+    for good in [
+        "postgres://me:top%40s3cret%23@127.0.0.1:1/app",
+        "postgres:///app?host=/run/postgresql",
+        "postgres://127.0.0.1/app?user=me",
+    ] {
+        assert!(Outbox::open(good).is_ok(), "{good}");
     }
     for path in [
         "outbox.db",

@@ -8,6 +8,7 @@ mod leases;
 mod lines;
 mod operator;
 mod relay;
+mod rights;
 mod scale;
 mod send;
 mod sender_refused;

@@ -59,8 +59,6 @@ async fn the_key_is_repeated_as_it_stands_in_the_message_or_not_at_all() {
     let upper = ENVELOPE.replace(ID, &ID.to_uppercase());
     for (key, body, header) in [
         (ID, upper.as_str(), Some(ID.to_uppercase())),
-        ("send-1042-to-acme", ENVELOPE, None),
-        ("0199a1c4-7a2e-7b31-8c55-000000000000", ENVELOPE, None),
         (ID, "{\"message_id\":5}", None),
         (ID, "not json", None),
     ] {
@@ -76,6 +74,51 @@ async fn the_key_is_repeated_as_it_stands_in_the_message_or_not_at_all() {
         assert_eq!(sent.header("idempotency-key"), header.as_deref(), "{key} {body}");
         assert_eq!(sent.header("content-type"), Some("application/som+json"));
     }
+}
+
+#[tokio::test]
+async fn a_message_under_another_key_than_its_own_is_not_sent() {
+    for key in ["send-1042-to-acme", "0199a1c4-7a2e-7b31-8c55-000000000000"] {
+        let server = bus(vec![accepted()]).await;
+        let message = Outgoing {
+            key,
+            body: ENVELOPE.as_bytes(),
+            content_type: None,
+        };
+        let answer = transport(&server).attempt(message, AMPLE).await;
+        assert!(server.seen().is_empty(), "nothing is sent, not even a log-in");
+        assert_eq!(
+            (answer.outcome, answer.status, answer.rule.as_deref()),
+            (Outcome::Refused, None, Some("sender.key_mismatch"))
+        );
+        assert_eq!(
+            (answer.retry, answer.about, answer.left),
+            (Retry::No, About::Message, Left::Nothing)
+        );
+        let detail = answer.detail.unwrap();
+        assert!(detail.contains(key) && detail.contains(ID), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_port_without_tls_is_told_in_plain_words() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut hello = [0; 1024];
+            let _ = stream.read(&mut hello).await;
+            let _ = stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+                .await;
+        }
+    });
+    let config = BusConfig::new(format!("https://{address}/v1/"), "p1", Secret::new(SECRET));
+    let transport = BusTransport::new(config, Arc::new(SystemClock)).unwrap();
+    let answer = attempt(&transport).await;
+    assert_eq!((answer.about, answer.left), (About::Moment, Left::Nothing));
+    let detail = answer.detail.unwrap();
+    assert!(detail.contains("speaks no TLS"), "{detail}");
 }
 
 #[tokio::test]

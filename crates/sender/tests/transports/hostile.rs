@@ -140,7 +140,21 @@ async fn a_refusal_with_very_many_reasons_is_known_by_its_first() {
     )])
     .await;
     let detail = attempt(&transport(&server)).await.detail.unwrap();
-    assert_eq!(detail, "must be a text (at /payload/a/0); and 2 more reasons");
+    let next = "; story-context.type: must be a text (at /payload/a/0)";
+    assert_eq!(detail, format!("must be a text (at /payload/a/0){next}{next}"));
+
+    let more = [one; 40].join(",");
+    let server = bus(vec![answer(
+        400,
+        &format!(r#"{{"accepted":false,"violations":[{more}]}}"#),
+    )])
+    .await;
+    let detail = attempt(&transport(&server)).await.detail.unwrap();
+    let told = detail.matches("must be a text").count();
+    assert!(
+        detail.len() <= 1_000 && told > 15 && detail.ends_with(&format!("; and {} more reasons", 40 - told)),
+        "{detail}"
+    );
 }
 
 #[tokio::test]

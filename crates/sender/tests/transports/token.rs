@@ -1,18 +1,18 @@
 //! Tokens: one for all, fetched once at a time, replaced early, and once when refused.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
 use storybus_sender::answer::{About, Answer, Left, Outcome, Retry};
 use storybus_sender::ports::{Clock, SystemClock};
-use storybus_sender::transport::{Attempt, Transport};
+use storybus_sender::transport::{Attempt, BusTransport, Secret, SecretSource, Transport};
 use tokio::sync::Notify;
 
 use super::support::{
-    AMPLE, Ahead, Reaction, SECRET, Server, accepted, answer, answer_with, attempt, hasty, outgoing, refusal,
-    token, transport, transport_by, until,
+    AMPLE, Ahead, Reaction, SECRET, Server, accepted, answer, answer_with, attempt, config, hasty, outgoing,
+    refusal, token, transport, transport_by, until,
 };
 
 /// A bus that takes exactly the tokens whose number is `valid`, and answers the n-th log-in as told.
@@ -354,4 +354,65 @@ async fn a_life_is_taken_from_whatever_says_it() {
         assert_eq!(attempt(&transport).await.outcome, Outcome::Accepted, "{life}");
         assert_eq!(server.count("/oauth/token"), 2, "{life}");
     }
+}
+
+/// A place that a person keeps the id and the secret in.
+#[derive(Debug)]
+struct Place(Mutex<Result<&'static str, &'static str>>);
+
+impl SecretSource for Place {
+    fn read(&self) -> Result<(String, Secret), String> {
+        let kept = *self.0.lock().unwrap();
+        kept.map(|secret| ("p1".to_owned(), Secret::new(secret)))
+            .map_err(str::to_owned)
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_mended_where_it_is_kept_is_taken_without_a_restart() {
+    // "p1:right", in base 64.
+    let server = Server::start(|seen| match seen.header("authorization") {
+        Some("Basic cDE6cmlnaHQ=") => token(1, 3_600),
+        Some("Bearer token-number-1") => accepted(),
+        _ => answer(401, r#"{"error":"invalid_client"}"#),
+    })
+    .await;
+    let place = Arc::new(Place(Mutex::new(Ok("wrong"))));
+    let keep = |kept| *place.0.lock().unwrap() = kept;
+    let with_source = |secret| {
+        let mut config = config(&server);
+        config.client_secret = Secret::new(secret);
+        config.source = Some(Arc::clone(&place) as Arc<dyn SecretSource>);
+        BusTransport::new(config, Arc::new(SystemClock)).unwrap()
+    };
+    let transport = with_source("wrong");
+    let told = attempt(&transport).await.detail.unwrap();
+    assert!(
+        told.contains("read again before each try") && !told.contains("wrong;"),
+        "{told}"
+    );
+    assert_eq!(
+        server.count("/oauth/token"),
+        1,
+        "nothing is asked twice with the same"
+    );
+    keep(Err("the file is away"));
+    let told = attempt(&transport).await;
+    assert!(told.detail.unwrap().contains("the file is away"));
+    assert_eq!(
+        (told.about, told.rule.as_deref()),
+        (About::Sender, Some("invalid_client"))
+    );
+    keep(Ok("right"));
+    assert_eq!(attempt(&transport).await.outcome, Outcome::Accepted);
+    assert_eq!(server.count("/oauth/token"), 3, "once with the right one");
+    // One that was mended between the start and the first attempt costs no failed attempt.
+    assert_eq!(attempt(&with_source("wrong")).await.outcome, Outcome::Accepted);
+}
+
+#[tokio::test]
+async fn a_secret_that_was_read_once_asks_for_a_new_start() {
+    let server = bus(valid(1), |_| answer(401, r#"{"error":"invalid_client"}"#)).await;
+    let told = attempt(&transport(&server)).await.detail.unwrap();
+    assert!(told.contains("start it again with the right one"), "{told}");
 }

@@ -10,7 +10,7 @@ pub(super) use list::time;
 use clap::{Args, Subcommand};
 
 use super::block_on;
-use super::settings::{BUS, Missing, OutboxArgs};
+use super::settings::{BUS, OutboxArgs};
 use crate::exit::{self, Failure};
 use crate::operator::flags::Yes;
 use crate::operator::out;
@@ -60,7 +60,8 @@ Example:
     },
     /// Make the outbox's table, or bring it up to date; on SQLite the file too
     #[command(
-        after_help = "`send` and `relay` do it by themselves on SQLite. On PostgreSQL it needs a role that may create tables, which they need not have.
+        after_help = "`send` does it by itself on SQLite. On PostgreSQL it needs a role that may create tables, which `send` and `relay` need not have: where the table is up to date,
+it changes nothing and needs no such role.
 
 Example:
   storybus outbox migrate"
@@ -68,7 +69,7 @@ Example:
     Migrate,
     /// The SQL that makes the table, for where no program may do so
     #[command(
-        after_help = "Run in an empty database it does what `storybus outbox migrate` does. Its comments say how any program enqueues, and what the roles need.
+        after_help = "Run once, in a database without an outbox, it does what `storybus outbox migrate` does. Its comments say how any program enqueues, and what the roles need.
 
 Example:
   storybus outbox schema --postgres > outbox.sql"
@@ -122,8 +123,8 @@ async fn ran(noun: &OutboxNoun) -> Result<u8, Failure> {
             upkeep::schema(args, &noun.outbox.place()?)?;
             return Ok(exit::DONE);
         }
-        OutboxVerb::Migrate => noun.outbox.open(Missing::Made).await?,
-        _ => noun.outbox.open(Missing::Told).await?,
+        OutboxVerb::Migrate => noun.outbox.place()?,
+        _ => noun.outbox.open().await?,
     };
     let carried = noun.outbox.carried();
     let code = match &noun.verb {

@@ -1,17 +1,20 @@
 //! `storybus outbox show`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use anyhow::anyhow;
 use clap::Args;
 use storybus_protocol::rule;
-use storybus_sender::message::Key;
-use storybus_sender::outbox::{Entry, Filter, Outbox, State};
+use storybus_sender::message::{Key, Target};
+use storybus_sender::outbox::{Entry, Filter, OperatorError, Outbox, State};
 
 use super::TargetArgs;
 use super::list::{document, flag, last_answer, state, time};
 use crate::exit::{self, Failure};
 use crate::operator::flags::quoted;
 use crate::operator::out::{self, Cell};
+use crate::sender::rules;
 use crate::sender::settings::{self, failed, not_done};
 
 #[derive(Debug, Args)]
@@ -38,14 +41,20 @@ pub(super) fn key(text: &str, target: &TargetArgs) -> Result<Key, Failure> {
 pub(super) async fn run(args: &ShowArgs, outbox: &Outbox, carried: &str, json: bool) -> Result<u8, Failure> {
     let target = settings::target(&args.target.target)?;
     let key = key(&args.key, &args.target)?;
-    let wrong = |error| not_done(outbox, &error);
+    let wrong = async |error| match error {
+        OperatorError::NotFound { .. } => elsewhere(outbox, &key, &error).await,
+        other => not_done(outbox, &other),
+    };
     if args.payload {
         if json {
             return Err(Failure::unusable(
                 "--payload prints the message's bytes and nothing else: leave out --json",
             ));
         }
-        let bytes = outbox.payload(&target, &key).await.map_err(wrong)?;
+        let bytes = match outbox.payload(&target, &key).await {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(wrong(error).await),
+        };
         let mut out = io::stdout().lock();
         return match out.write_all(&bytes).and_then(|()| out.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -54,7 +63,10 @@ pub(super) async fn run(args: &ShowArgs, outbox: &Outbox, carried: &str, json: b
             _ => Ok(exit::DONE),
         };
     }
-    let entry = outbox.show(&target, &key).await.map_err(wrong)?;
+    let entry = match outbox.show(&target, &key).await {
+        Ok(entry) => entry,
+        Err(error) => return Err(wrong(error).await),
+    };
     if json {
         out::value(&document(&entry))?;
         return Ok(exit::DONE);
@@ -79,7 +91,9 @@ pub(super) async fn run(args: &ShowArgs, outbox: &Outbox, carried: &str, json: b
             "what it waits behind",
         ));
     }
-    let known = |rule: &&str| entry.state != State::Delivered && rule::about(rule).is_some();
+    let known = |rule: &&str| {
+        entry.state != State::Delivered && (rule::about(rule).is_some() || rules::page(rule).is_some())
+    };
     if let Some(rule) = entry.last.rule.as_deref().filter(known) {
         steps.push((
             format!("storybus explain {}", quoted(rule)),
@@ -92,6 +106,27 @@ pub(super) async fn run(args: &ShowArgs, outbox: &Outbox, carried: &str, json: b
     ));
     out::next(&steps)?;
     Ok(exit::DONE)
+}
+
+/// Nobody has this key here: perhaps another target has.
+async fn elsewhere(outbox: &Outbox, key: &Key, error: &OperatorError) -> Failure {
+    let names: BTreeSet<String> = match outbox.stats().await {
+        Ok(stats) => stats.counts.into_iter().map(|count| count.target).collect(),
+        Err(_) => BTreeSet::new(),
+    };
+    for name in names {
+        let Ok(target) = Target::new(name.as_str()) else {
+            continue;
+        };
+        if outbox.show(&target, key).await.is_ok() {
+            let name = quoted(&name);
+            return Failure::new(
+                exit::REFUSED,
+                anyhow!("{error}, but the target {name} has it: storybus outbox show {key} --target {name}"),
+            );
+        }
+    }
+    not_done(outbox, error)
 }
 
 /// The first of the line in which a pending message waits, when that is another.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde_json::json;
-use storybus_sender::outbox::{Database, MEMORY, Outbox, State, schema as sql};
+use storybus_sender::outbox::{Database, MEMORY, Migrated, Outbox, State, schema as sql};
 
 use crate::exit::{self, Failure};
 use crate::operator::out::{self, Cell, Table, Tone};
@@ -31,12 +31,16 @@ pub(super) fn schema(args: &SchemaArgs, outbox: &Outbox) -> Result<(), Failure> 
 }
 
 pub(super) async fn migrate(args: &OutboxArgs, outbox: &Outbox, json: bool) -> Result<u8, Failure> {
-    args.migrate(outbox).await?;
+    let (word, text) = match args.migrate(outbox).await? {
+        Migrated::Made => ("made", "is made"),
+        Migrated::Updated => ("updated", "is brought up to date"),
+        Migrated::UpToDate => ("up_to_date", "is up to date"),
+    };
     let at = outbox.address();
     if json {
-        out::value(&json!({"outbox": at}))?;
+        out::value(&json!({"outbox": at, "migrated": word}))?;
     } else {
-        out::text(&format!("{at}  is up to date\n"))?;
+        out::text(&format!("{at}  {text}\n"))?;
     }
     Ok(exit::DONE)
 }

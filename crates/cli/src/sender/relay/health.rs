@@ -8,6 +8,8 @@ use serde::Serialize;
 use storybus_sender::answer::{About, Answer, Outcome, Retry};
 use storybus_sender::ports::{Clock, SystemClock};
 
+use super::reach::Reach;
+
 /// A relay takes a step every half second, and one step ends within a minute: after this it is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
@@ -15,6 +17,7 @@ const STUCK: Duration = Duration::from_secs(90);
 #[derive(Debug)]
 pub(super) struct Health {
     clock: SystemClock,
+    pub(super) reach: Reach,
     state: Mutex<State>,
 }
 
@@ -44,9 +47,10 @@ pub(super) struct Reason {
 }
 
 impl Health {
-    pub(super) fn new(clock: SystemClock) -> Self {
+    pub(super) fn new(clock: SystemClock, reach: Reach) -> Self {
         Self {
             clock,
+            reach,
             state: Mutex::new(State {
                 well_at: clock.elapsed(),
                 started: false,
@@ -173,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_relay_is_well_once_it_has_looked() {
-        let health = Health::new(SystemClock);
+        let health = Health::new(SystemClock, Reach::new(&[]));
         assert_eq!(health.reasons()[0].reason, "starting");
         assert!(!health.stepped());
         assert!(health.reasons().is_empty());
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_partner_that_refuses_the_sender_makes_it_unwell_until_it_takes_something() {
-        let health = Health::new(SystemClock);
+        let health = Health::new(SystemClock, Reach::new(&[]));
         health.stepped();
         let refused = answer(Outcome::Refused, About::Sender, Retry::No);
         let again = answer(Outcome::Refused, About::Sender, Retry::NewToken);

@@ -79,7 +79,8 @@ impl Views {
         } else {
             (StatusCode::SERVICE_UNAVAILABLE, "failing")
         };
-        let body = json!({"status": word, "reasons": reasons});
+        // A target that is away is no reason: another relay could do no better, and a restart changes nothing.
+        let body = json!({"status": word, "reasons": reasons, "targets": self.health.reach.views()});
         response(status, "application/json", format!("{body}\n"))
     }
 

@@ -3,6 +3,8 @@
 mod health;
 mod http;
 mod metrics;
+mod reach;
+mod strays;
 mod told;
 
 use std::net::SocketAddr;
@@ -10,9 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use storybus_sender::outbox::{Filter, Outbox, OutboxError};
+use storybus_sender::outbox::Outbox;
 use storybus_sender::ports::{SystemClock, SystemRandom};
 use storybus_sender::relay::{OnNo, Policy, Relay, Rounds};
 use tokio::net::TcpListener;
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use self::health::Health;
 use self::http::Views;
 pub(super) use self::metrics::Metrics;
+use self::reach::Reach;
 use self::told::Told;
 use super::settings::{self, BUS, CallArgs, Missing, OutboxArgs};
 use super::spool::Spool;
@@ -101,7 +103,8 @@ attempts under way and writes down what came of them. It may also be killed at a
 the lease is over (twice --timeout-ms and 10 s), with the same bytes and the same key.
 
 A database that fails is tried again until it works; GET /healthz answers 503 meanwhile, and also while the bus refuses the sender itself (a wrong secret,
-a producer that is disabled): then nothing is refused, and one message is tried every 30 s.
+a producer that is disabled): then nothing is refused, and one message is tried every 30 s. A secret in a file (--client-secret-file, --credentials-file) is
+read again before each of these tries; one in the environment needs a new start.
 
 With --spool: write a file under a name that begins with a dot or ends in .tmp or .part, in DIR or anywhere on its file system, then rename it into DIR. Files found
 together are taken by the time they were changed, then by name. What is being sent lies in DIR/sending/MESSAGE_ID/, and stays there, with an answer that says so, while it is parked; then it goes to DIR/done/ or
@@ -138,11 +141,19 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
         }
     }
     let listener = listen(args).await?;
-    args.outbox.open(Missing::Made).await?;
+    // A path that is mistyped must not become an empty outbox, over which a relay would be well for ever. A spool needs no other program that makes it.
+    let missing = if args.spool.is_some() {
+        Missing::Made
+    } else {
+        Missing::Told
+    };
+    if args.outbox.prepare(&outbox, missing).await? {
+        tracing::warn!(outbox = outbox.address(), "made a new outbox");
+    }
     look(&outbox).await?;
 
     let metrics = Arc::new(Metrics::new(&targets));
-    let health = Arc::new(Health::new(clock));
+    let health = Arc::new(Health::new(clock, Reach::new(&targets)));
     let mut told = Told::new(args.json, metrics.clone(), health.clone(), clock);
     let spool = match &args.spool {
         Some(folder) => Some(
@@ -157,6 +168,7 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
         let (handle, stop) = (tokio::runtime::Handle::current(), stop.clone());
         tokio::task::spawn_blocking(move || spool.run(&handle, &stop, hears))
     });
+    let strays = tokio::spawn(strays::watch(outbox.clone(), targets.clone(), clock));
     let views = listener.map(|listener| {
         let views = Views::new(outbox.clone(), metrics, health, clock);
         tokio::spawn(http::serve(listener, Arc::new(views)))
@@ -178,6 +190,7 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
     {
         tracing::warn!("the spool broke off; the next start tidies up");
     }
+    strays.abort();
     if let Some(views) = views {
         views.abort();
     }
@@ -225,16 +238,15 @@ async fn listen(args: &RelayArgs) -> Result<Option<TcpListener>, Failure> {
     Ok(Some(listener))
 }
 
-/// Looks whether there is an outbox. A database that cannot be reached now may be there later: the relay waits for it.
+/// Looks whether there is an outbox that can be read and written. A database that cannot be reached now may be there later: the relay waits for it.
 async fn look(outbox: &Outbox) -> Result<(), Failure> {
-    match outbox.list(&Filter::default(), 1).await {
-        Ok(_) => Ok(()),
-        Err(error @ (OutboxError::Absent | OutboxError::Address { .. } | OutboxError::Newer { .. })) => Err(
-            Failure::new(exit::UNUSABLE, anyhow!(settings::failed(outbox, &error).error)),
-        ),
-        Err(error @ (OutboxError::Unreachable(_) | OutboxError::Database(_))) => {
-            tracing::warn!(%error, "the outbox cannot be read yet");
-            Ok(())
-        }
+    let Err(error) = outbox.probe().await else {
+        return Ok(());
+    };
+    let failure = settings::failed(outbox, &error);
+    if failure.code == exit::UNUSABLE {
+        return Err(failure);
     }
+    tracing::warn!(%error, "the outbox cannot be read yet");
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use storybus_core::domain::time::Millis;
 use storybus_sender::outbox::{OutboxError, State};
 use storybus_sender::ports::{Clock, SystemClock};
 use storybus_sender::relay::{Attempted, Ended, Observer, StepTaken};
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::health::{Health, Standing};
 use super::metrics::Metrics;
+use super::reach::Moment;
 use crate::sender::events;
 use crate::sender::settings::BUS;
 
@@ -57,6 +59,17 @@ impl Observer for Told {
             delay_ms = attempt.delay.map(events::milliseconds),
             "attempted"
         );
+        let now = Moment {
+            elapsed: self.clock.elapsed(),
+            time: Millis(i64::try_from(self.clock.since_epoch().as_millis()).unwrap_or(i64::MAX)),
+        };
+        if let Some(away) = self.health.reach.answered(target, answer, now) {
+            tracing::info!(
+                target_name = target,
+                seconds = away.as_secs(),
+                "the target can be reached again"
+            );
+        }
         match self.health.answered(target, answer, attempt.delay) {
             Some(Standing::Refused) => tracing::error!(
                 target_name = target,
@@ -112,6 +125,14 @@ impl Observer for Told {
 
     fn stepped(&self, step: &StepTaken) {
         self.metrics.stepped(step);
+        for lost in self.health.reach.lost(self.clock.elapsed()) {
+            tracing::warn!(
+                target_name = lost.target,
+                since = lost.since,
+                detail = lost.why,
+                "nothing gets through to this target; its messages are kept, and tried again until it works"
+            );
+        }
         if self.health.stepped() {
             tracing::info!("the outbox works again");
             *self.logged_at.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use anyhow::anyhow;
 use storybus_sender::message::{Key, Message, PayloadHash, Target};
 use tokio::sync::mpsc;
 
@@ -271,7 +272,7 @@ fn lines(
                 "it is of a single message, and the standard input has several",
             ));
         }
-        let message = maker.make(&name, bare(&line).to_vec())?;
+        let message = maker.make(&name, bare(&line).to_vec()).map_err(of_line)?;
         portion.push(name, message);
         if portion.is_full() && !hand_on(std::mem::take(&mut portion)) {
             return Ok(());
@@ -284,6 +285,12 @@ fn lines(
         hand_on(portion);
     }
     Ok(())
+}
+
+/// The parser counts lines too, and knows of one.
+fn of_line(failure: Failure) -> Failure {
+    let text = format!("{:#}", failure.error).replace("(line 1, column ", "(column ");
+    Failure::new(failure.code, anyhow!(text))
 }
 
 /// Whether a line is JSON by itself.
@@ -353,7 +360,7 @@ mod tests {
             (
                 format!("{one}\nhunter2\n"),
                 None,
-                "line 2: the message is no SOM envelope: it is not JSON",
+                "line 2: the message is no SOM envelope: it is not JSON (column 1)",
             ),
             (
                 "hunter2".to_owned(),

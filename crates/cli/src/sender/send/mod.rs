@@ -73,7 +73,7 @@ pub struct SendArgs {
 
 const HELP: &str = "A file holds one SOM envelope. The standard input holds one too, or one a line (NDJSON): when its first line is whole JSON by itself, every line is a message,
 without its line end, and empty lines are passed over. The bytes are kept and sent as they are. All files are checked before the first is enqueued; the standard input is taken in
-portions of 4 MiB, each of which is checked before it is enqueued.
+portions of 4 MiB, each of which is checked before it is enqueued; of what is delivered of it only the sum is told. At most 100 that are not delivered are told of one by one.
 
 Every message is in the outbox before it is sent. What is there under its key already is not enqueued again: delivered and refused stay so, and what was parked is tried again. So after
 anything (a crash, Ctrl-C, a bus that was away) the same command is safe, and goes on.
@@ -130,7 +130,9 @@ async fn send(args: &SendArgs) -> Result<u8, Failure> {
         relay = relay.transport(target.clone(), Arc::new(way));
     }
     let mut input = Input::open(args, &target)?;
-    args.outbox.open(Missing::Made).await?;
+    if args.outbox.prepare(&outbox, Missing::Made).await? {
+        note(&format!("made a new outbox: {}", outbox.address()));
+    }
 
     let mut sending = Sending {
         outbox,

@@ -12,6 +12,7 @@ use crate::exit::{self, Failure};
 use crate::operator::flags::quoted;
 use crate::operator::out;
 use crate::sender::outbox::time;
+use crate::sender::rules;
 use crate::sender::settings::BUS;
 
 /// At most so many that were not delivered are told of one by one.
@@ -114,10 +115,11 @@ impl Report {
                 let entry = self.entry(outbox, queued).await;
                 let said = entry.as_ref().map(said).unwrap_or_default();
                 let rule = entry.and_then(|entry| entry.last.rule);
-                let advice = match rule.filter(|rule| rule::about(rule).is_some()) {
-                    Some(rule) => format!("\n  -> storybus explain {}", quoted(&rule)),
-                    None => String::new(),
-                };
+                let advice =
+                    match rule.filter(|rule| rule::about(rule).is_some() || rules::page(rule).is_some()) {
+                        Some(rule) => format!("\n  -> storybus explain {}", quoted(&rule)),
+                        None => String::new(),
+                    };
                 format!("refused    {key}  {name}: {said}{advice}")
             }
             Fate::Parked => {
@@ -211,8 +213,15 @@ impl Report {
                 "interrupted: what was enqueued is kept in the outbox, and the same command again goes on with it",
             );
         }
-        if self.total > 1 || bad > 0 {
+        if self.total > 1 || bad > 0 || !self.one_by_one {
             out::note(&counts.join(", "));
+        }
+        if bad > MOST && !self.json {
+            out::note(&format!(
+                "{} more were not delivered than are told of above: storybus outbox list{} shows them",
+                bad - MOST,
+                self.carried
+            ));
         }
         let kept = self.parked + self.held + self.untried;
         if kept > 0 {

@@ -177,6 +177,8 @@ fn an_outbox_that_is_not_there_is_told_and_not_made() {
     }
     assert!(!home.path("storybus-outbox.db").exists());
     let (code, out, _) = run(&home, &["migrate"]);
+    assert!(code == 0 && out.contains("is made"), "{out}");
+    let (code, out, _) = run(&home, &["migrate"]);
     assert!(code == 0 && out.contains("is up to date"), "{out}");
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(home.path("storybus-outbox.db"))
@@ -200,7 +202,10 @@ fn an_outbox_that_is_not_there_is_told_and_not_made() {
     )
     .unwrap();
     let (code, _, err) = run(&home, &["list", "--outbox", "text"]);
-    assert!(code == 1 && err.contains("text: "), "{code} {err}");
+    assert!(
+        code == 2 && err.contains("text: ") && err.contains("file of SQLite") && !err.contains("password"),
+        "{code} {err}"
+    );
 }
 
 #[test]

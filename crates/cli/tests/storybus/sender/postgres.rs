@@ -90,6 +90,7 @@ fn the_schema_makes_an_outbox() {
         )
     };
     let (code, sql, err) = run(&["schema"]);
+    assert!(sql.starts_with("-- To be run once"), "{sql}");
     assert!(code == 0 && sql.contains("CREATE TRIGGER"), "{err}");
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Running, address, as_producer, bare, consumed, files, id, outbox, send, states};
+use super::proxy::{Fate, Proxy};
+use super::{Running, address, as_producer, bare, consumed, files, id, outbox, send, states, wait_long};
 use crate::bus::{Bus, Home, wait_for};
 use crate::client::{Client, snapshot};
 use crate::verbs::{told, with_bus, write};
@@ -125,6 +126,42 @@ fn a_wrong_secret_makes_it_unwell_and_refuses_nothing() {
 }
 
 #[test]
+fn a_bus_that_is_away_is_told_of_once_and_the_relay_is_well() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let proxy = Proxy::start(bus.address(), &[], Fate::Cut);
+    enqueue(&home, &[snapshot("s", 1)]);
+    // A round of many short pauses: the default's next round would be a minute away.
+    let mut relay = Running::relay(&home, &["--url", &proxy.url, "--max-attempts", "1000"]);
+    wait_long("word about it", || {
+        home.read("log").contains("nothing gets through")
+    });
+    let log = home.read("log");
+    assert!(
+        log.contains("\"target_name\":\"bus\"") && log.contains("\"since\":\"20"),
+        "{log}"
+    );
+    let health = get(&home, "/healthz");
+    let target = &health.body["targets"][0];
+    assert_eq!((health.status, target["target"].as_str()), (200, Some("bus")));
+    assert!(
+        target["unreachable_since"].is_string() && target["detail"].is_string(),
+        "{target}"
+    );
+    proxy.then(Fate::Through);
+    all_delivered(&home, 1);
+    let target = &get(&home, "/healthz").body["targets"][0];
+    assert!(
+        target["unreachable_since"].is_null() && target["last_delivered_at"].is_string(),
+        "{target}"
+    );
+    assert_eq!(relay.stop(), 0);
+    let log = home.read("log");
+    assert_eq!(log.matches("nothing gets through").count(), 1, "{log}");
+    assert_eq!(log.matches("can be reached again").count(), 1, "{log}");
+    assert_eq!(consumed(&home, &bus).len(), 1);
+}
+
+#[test]
 fn a_database_that_goes_makes_it_unwell_until_it_comes_back() {
     let (home, bus) = with_bus(&["--demo"]);
     enqueue(&home, &[snapshot("s", 1)]);
@@ -192,6 +229,12 @@ fn policies_decide_what_a_no_does_to_a_story() {
 fn it_does_not_start_with_what_it_cannot_use() {
     let (home, _bus): (Home, Bus) = with_bus(&["--demo"]);
     std::fs::write(home.path("partners.toml"), "[partners.bus]\nurl = 'http://h/'\n").unwrap();
+    std::fs::write(
+        home.path("text.db"),
+        "This is no database, and longer than the head of one: ".repeat(20),
+    )
+    .unwrap();
+    assert_eq!(told(&bare(&home, &["outbox", "migrate"]).output().unwrap()).0, 0);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (words, told_is) in [
@@ -204,6 +247,13 @@ fn it_does_not_start_with_what_it_cannot_use() {
         (&["--no-bus"], "--partners"),
         (&["--concurrency", "0"], "--concurrency"),
         (&["--patience", "0s"], "--patience"),
+        (&["--outbox", "typo.db"], "there is no outbox at typo.db"),
+        (&["--outbox", "text.db"], "Look whether that is a file of SQLite"),
+        (&["--outbox", "."], "Look whether that is a file of SQLite"),
+        (
+            &["--outbox", "postgres://u:a@hunter2#/@127.0.0.1:1/db"],
+            "percent-encode the password",
+        ),
         (&["--on-parked", "forget"], "--on-parked"),
     ] {
         let listens = words[0] == "--listen";
@@ -211,6 +261,58 @@ fn it_does_not_start_with_what_it_cannot_use() {
         let mut command = as_producer(&home, &["relay"]);
         command.args(quiet).args(words);
         let (code, out, err) = told(&command.output().unwrap());
-        assert!(code == 2 && err.contains(told_is), "{words:?}: {code} {out}{err}");
+        assert!(
+            code == 2 && err.contains(told_is) && !err.contains("hunter2"),
+            "{words:?}: {code} {out}{err}"
+        );
     }
+    assert!(!home.path("typo.db").exists(), "nothing is made");
+}
+
+/// Enqueues as a program in any language does.
+fn insert(home: &Home, target: &str, key: &str, envelope: &Value) {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(async {
+            use sqlx::Connection;
+            let path = format!("sqlite:{}", home.path("storybus-outbox.db").display());
+            let mut outbox = sqlx::SqliteConnection::connect(&path).await.unwrap();
+            sqlx::query("INSERT INTO sender_log (target, key, payload) VALUES ($1, $2, $3)")
+                .bind(target)
+                .bind(key)
+                .bind(envelope.to_string().into_bytes())
+                .execute(&mut outbox)
+                .await
+                .unwrap();
+            outbox.close().await.unwrap();
+        });
+}
+
+#[test]
+fn a_row_that_is_mistaken_is_refused_or_told_of() {
+    let (home, bus) = with_bus(&["--demo"]);
+    assert_eq!(told(&bare(&home, &["outbox", "migrate"]).output().unwrap()).0, 0);
+    let (one, two) = (snapshot("s", 1), snapshot("t", 1));
+    insert(&home, "bus", "story-1", &one);
+    insert(&home, "buss", &id(&two), &two);
+    let mut relay = Running::relay(&home, &[]);
+    wait_for("a refusal", || {
+        (states(&home) == ["refused", "pending"]).then_some(())
+    });
+    let refused = outbox(&home, &["show", "story-1"]);
+    assert_eq!(refused["last"]["rule"], "sender.key_mismatch", "{refused}");
+    wait_for("a word about the target", || {
+        let log = home.read("log");
+        (log.contains("does not serve") && log.contains("\"target_name\":\"buss\"")).then_some(())
+    });
+    let shown = bare(&home, &["outbox", "show", &id(&two)]).output().unwrap();
+    let (code, out, err) = told(&shown);
+    assert!(
+        code == 3 && err.contains("--target buss") && err.contains("the target buss has it"),
+        "{code} {out}{err}"
+    );
+    assert_eq!(relay.stop(), 0);
+    assert!(consumed(&home, &bus).is_empty());
 }

@@ -57,7 +57,21 @@ fn a_flag_goes_before_a_variable() {
     assert!(home.path("of-variable.db").exists() && !home.path("storybus-outbox.db").exists());
     let (code, out, err) = send(&["--credentials-file", "kept.json"], &[]);
     assert_eq!((code, states(&home).len()), (0, 1), "{out}{err}");
-    assert_eq!(consumed(&home, &bus).len(), 1);
+    // A credentials file as a flag goes before variables that are about another bus.
+    write(&home, "1.json", &snapshot("s", 2));
+    let variables = [
+        ("STORYBUS_URL", "http://127.0.0.1:1/v1/"),
+        ("STORYBUS_CLIENT_ID", "pnobody"),
+    ];
+    let (code, out, err) = send(&["--credentials-file", "kept.json"], &variables);
+    assert_eq!((code, states(&home).len()), (0, 2), "{out}{err}");
+    let (code, _, err) = send(&[], &variables);
+    assert!(
+        code == 2
+            && err.contains("the secret of pnobody is missing (the client id is from STORYBUS_CLIENT_ID)"),
+        "{err}"
+    );
+    assert_eq!(consumed(&home, &bus).len(), 2);
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn whatever_a_kill_left_is_finished_by_the_next_start() {
     let mut running = relay(&home, &[]);
     nothing_under_way(&home);
     assert_eq!(running.stop(), 0);
-    for n in [0, 1, 3, 4, 5, 6] {
+    for n in [0, 3, 4, 5, 6] {
         let answer = answer(&home, &format!("in/done/{n}.json"));
         assert_eq!(
             (answer["state"].as_str(), answer["key"].as_str()),
@@ -222,9 +222,17 @@ fn whatever_a_kill_left_is_finished_by_the_next_start() {
             "{answer}"
         );
     }
+    // Two of one name, of two stories: whichever is delivered first gets the name, and the other has its key in it.
+    let first = answer(&home, "in/done/1.json");
+    let other = if first["key"] == key(1) { key(2) } else { key(1) };
+    let second = answer(&home, &format!("in/done/1.{other}.json"));
     assert_eq!(
-        answer(&home, &format!("in/done/1.{}.json", key(2)))["state"],
-        "delivered"
+        (
+            first["state"].as_str(),
+            second["state"].as_str(),
+            second["key"].as_str()
+        ),
+        (Some("delivered"), Some("delivered"), Some(&*other))
     );
     assert_eq!(answer(&home, "in/failed/y.json")["rule"], "outbox.forgotten");
     let mut got = consumed(&home, &bus);

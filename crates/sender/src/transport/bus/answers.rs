@@ -9,6 +9,9 @@ use crate::answer::{About, Answer, Left, Outcome, Retry};
 use crate::transport::text::{clean, without};
 use crate::transport::verdict::{Reason, TRANSPORT, Verdict};
 
+/// So many characters of reasons are told, and then how many there are beside: a detail has room for 1,000.
+const ROOM: usize = 970;
+
 /// The answer that a verdict is, without any of these secrets.
 pub(super) fn answer(
     verdict: Verdict,
@@ -90,18 +93,45 @@ fn left_foreign(status: u16) -> Left {
     }
 }
 
-/// The first reason, and how many others there are.
+/// The reasons, as far as there is room for them, and how many others there are. The first one's rule stands elsewhere.
 fn detail(first: &Reason, others: &[Reason]) -> String {
-    let at = first
-        .path
-        .as_deref()
-        .map_or_else(String::new, |path| format!(" (at {path})"));
-    let more = match others.len() {
-        0 => String::new(),
-        1 => "; and one more reason".to_owned(),
-        n => format!("; and {n} more reasons"),
-    };
-    format!("{}{at}{more}", first.message)
+    let mut text = told(first);
+    for (n, reason) in others.iter().enumerate() {
+        let next = format!("; {}: {}", reason.rule, told(reason));
+        if text.chars().count() + next.chars().count() > ROOM {
+            let left = others.len() - n;
+            let noun = if left == 1 { "reason" } else { "reasons" };
+            text.push_str(&format!("; and {left} more {noun}"));
+            break;
+        }
+        text.push_str(&next);
+    }
+    text
+}
+
+/// A reason's words and place; what has no path is about the whole.
+fn told(reason: &Reason) -> String {
+    match reason.path.as_deref().filter(|path| !path.is_empty()) {
+        Some(path) => format!("{} (at {path})", reason.message),
+        None => reason.message.clone(),
+    }
+}
+
+/// The envelope is another message than its row says. It is the message's own fault, and for good: neither changes any more.
+pub(super) fn key_mismatch(key: &str, id: &str) -> Answer {
+    Answer {
+        outcome: Outcome::Refused,
+        status: None,
+        rule: Some(super::KEY_MISMATCH.to_owned()),
+        detail: Some(clean(&format!(
+            "the key {key} is not the envelope's message_id {id}; nothing was sent. Enqueue the envelope again with its message_id \
+             in lower case as the key, and correct the program that wrote the row"
+        ))),
+        retry: Retry::No,
+        retry_after: None,
+        about: About::Message,
+        left: Left::Nothing,
+    }
 }
 
 /// No answer to the message in time.

@@ -1,11 +1,12 @@
 //! Which bus, and as whom.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::transport::Secret;
 use crate::transport::http::Options;
+use crate::transport::{Secret, SecretSource};
 
 /// Which bus, and as whom.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct BusConfig {
     pub client_id: String,
     /// Its secret.
     pub client_secret: Secret,
+    /// Where both are read again when the bus refuses them; without it they stay as they are.
+    pub source: Option<Arc<dyn SecretSource>>,
     /// How long a connection may take to be there: 5 s. What takes longer was surely not sent.
     pub connect_timeout: Duration,
     /// The most connections that are kept open without a request: 64.
@@ -45,6 +48,7 @@ impl BusConfig {
             url: url.into(),
             client_id: client_id.into(),
             client_secret,
+            source: None,
             connect_timeout: options.connect_timeout,
             idle_connections: options.idle_connections,
         }

@@ -28,13 +28,14 @@ use crate::ports::Clock;
 pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How much of an answer is read. A refusal can list more; its first reason is enough.
 const MAX_ANSWER: usize = 256 * 1024;
+/// The rule of a message whose key is not its `message_id`.
+pub const KEY_MISMATCH: &str = "sender.key_mismatch";
 
 /// A bus. It may be shared by as many attempts as one likes, and all of them share one token. Attempts are made in a Tokio runtime.
 pub struct BusTransport {
     http: Http,
     messages: Url,
     tokens: Tokens,
-    secret: super::Secret,
 }
 
 impl BusTransport {
@@ -52,16 +53,19 @@ impl BusTransport {
             http,
             messages: below("jwt/messages")?,
             tokens,
-            secret: config.client_secret,
         })
     }
 
     async fn send(&self, message: Outgoing<'_>, how: Attempt, sending: &Sending) -> Answer {
+        let id = message_id_of(message.body);
+        // What the outbox knows under the one would be known to the bus under the other: neither would recognise a repetition.
+        if let Some(id) = id.as_deref().filter(|id| !id.eq_ignore_ascii_case(message.key)) {
+            return answers::key_mismatch(message.key, id);
+        }
         let token = match self.tokens.current(how.timeout).await {
             Ok(token) => token,
             Err(no_token) => return no_token.answer(),
         };
-        let id = message_id_of(message.body);
         let request = match self.request(message, id.as_deref(), &token) {
             Ok(request) => request,
             Err(answer) => return answer,
@@ -76,7 +80,8 @@ impl BusTransport {
         }
         let verdict = verdict::read(reply.status, as_text(&reply.body), id.as_deref());
         // What answers there may not be a bus, and may send back what it was sent.
-        let secrets = [token.text(), self.secret.expose()];
+        let secret = self.tokens.secret();
+        let secrets = [token.text(), secret.expose()];
         answers::answer(verdict, reply.status, reply.retry_after, &secrets)
     }
 
@@ -93,7 +98,7 @@ impl BusTransport {
             .header(AUTHORIZATION, token.header())
             .header(CONTENT_TYPE, content_type)
             .body(message.body.to_vec());
-        if let Some(id) = id.filter(|id| id.eq_ignore_ascii_case(message.key)) {
+        if let Some(id) = id {
             request = request.header("idempotency-key", id);
         }
         request.build().map_err(|_| Answer {

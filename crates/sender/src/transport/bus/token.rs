@@ -5,6 +5,8 @@
 //! - A refused token is forgotten by whoever met the refusal, and only that one: of a hundred attempts that are refused
 //!   with the same token, the first makes the next attempt fetch a new one, and the others find it there.
 //! - While the bus asks to wait with log-ins, nothing asks for a token.
+//! - Where a client's id and secret are kept in a file, it is read again when the bus refuses them, and before every further log-in until
+//!   the bus takes them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,7 +24,7 @@ use serde_json::Value;
 use super::{BusConfig, BusConfigError, hidden, seconds};
 use crate::answer::{About, Answer, Left, Outcome, Retry};
 use crate::transport::http::{Http, Reply, within};
-use crate::transport::{Secret, text};
+use crate::transport::{Secret, SecretSource, text};
 
 /// The scope that every client of a bus asks for; what it may do depends on its kind.
 const FORM: &str = "grant_type=client_credentials&scope=sombus%2Fpublish";
@@ -108,14 +110,40 @@ pub(super) struct Tokens(Arc<Inner>);
 struct Inner {
     http: Http,
     url: Url,
-    client_id: String,
-    secret: Secret,
-    basic: HeaderValue,
+    source: Option<Arc<dyn SecretSource>>,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+/// As whom a token is asked for.
+struct LogIn {
+    client_id: String,
+    secret: Secret,
+    basic: HeaderValue,
+}
+
+impl LogIn {
+    fn new(client_id: &str, secret: &Secret) -> Result<Self, BusConfigError> {
+        let (id, text) = (client_id, secret.expose());
+        for (part, name) in [(id, "id"), (text, "secret")] {
+            if part.is_empty() || part.chars().any(char::is_control) {
+                return Err(BusConfigError::Credentials(name));
+            }
+        }
+        // Both parts form-encoded first (RFC 6749 §2.3.1).
+        let pair = format!("{}:{}", text::percent_encoded(id), text::percent_encoded(text));
+        let basic = hidden(&format!("Basic {}", STANDARD.encode(pair)));
+        Ok(Self {
+            client_id: id.to_owned(),
+            secret: secret.clone(),
+            basic: basic.ok_or(BusConfigError::Credentials("secret"))?,
+        })
+    }
+}
+
 struct State {
+    log_in: Arc<LogIn>,
+    /// The bus refused the last log-in.
+    refused: bool,
     current: Option<Arc<Token>>,
     /// The fetch that is under way, by its number.
     fetching: Option<(u64, Fetch)>,
@@ -136,23 +164,26 @@ enum Found {
 
 impl Tokens {
     pub(super) fn new(http: Http, url: Url, config: &BusConfig) -> Result<Self, BusConfigError> {
-        let (id, secret) = (&config.client_id, config.client_secret.expose());
-        for (part, name) in [(id.as_str(), "id"), (secret, "secret")] {
-            if part.is_empty() || part.chars().any(char::is_control) {
-                return Err(BusConfigError::Credentials(name));
-            }
-        }
-        // Both parts form-encoded first (RFC 6749 §2.3.1).
-        let pair = format!("{}:{}", text::percent_encoded(id), text::percent_encoded(secret));
-        let basic = hidden(&format!("Basic {}", STANDARD.encode(pair)));
+        let log_in = LogIn::new(&config.client_id, &config.client_secret)?;
         Ok(Self(Arc::new(Inner {
             http,
             url,
-            client_id: id.clone(),
-            secret: config.client_secret.clone(),
-            basic: basic.ok_or(BusConfigError::Credentials("secret"))?,
-            state: Mutex::default(),
+            source: config.source.clone(),
+            state: Mutex::new(State {
+                log_in: Arc::new(log_in),
+                refused: false,
+                current: None,
+                fetching: None,
+                last: 0,
+                cooling: None,
+                resting: Duration::ZERO,
+            }),
         })))
+    }
+
+    /// The secret that is used now.
+    pub(super) fn secret(&self) -> Secret {
+        self.0.state().log_in.secret.clone()
     }
 
     /// A token to send with. `time` is what a fetch may take; the caller bounds its own wait.
@@ -263,12 +294,67 @@ impl Inner {
     }
 
     async fn fetch(&self, number: u64) -> Fetched {
+        let (known, refused) = {
+            let state = self.state();
+            (Arc::clone(&state.log_in), state.refused)
+        };
+        // Somebody may have mended it since; if the source cannot be read, what is known may be right again.
+        let log_in = match refused.then(|| self.read_again(&known)) {
+            Some(Ok(Some(mended))) => mended,
+            _ => known,
+        };
+        let mut fetched = self.fetch_as(number, &log_in).await;
+        let mut told = String::new();
+        if is_refused(&fetched) {
+            match self.read_again(&log_in) {
+                Ok(Some(mended)) => fetched = self.fetch_as(number, &mended).await,
+                Ok(None) => {}
+                Err(why) => told = format!("; {why}"),
+            }
+        }
+        let refused = is_refused(&fetched);
+        self.state().refused = refused;
+        fetched.map_err(|no_token| match (refused, &self.source) {
+            (false, _) => no_token,
+            (true, Some(_)) => NoToken {
+                detail: format!(
+                    "{}; id and secret are read again before each try, so it is enough to mend them where they are kept{told}",
+                    no_token.detail
+                ),
+                ..no_token
+            },
+            (true, None) => NoToken {
+                detail: format!(
+                    "{}; this program has read its secret once: start it again with the right one",
+                    no_token.detail
+                ),
+                ..no_token
+            },
+        })
+    }
+
+    /// What is kept at the source now, if that is something else.
+    fn read_again(&self, known: &LogIn) -> Result<Option<Arc<LogIn>>, String> {
+        let Some(source) = &self.source else {
+            return Ok(None);
+        };
+        let (client_id, secret) = source.read()?;
+        if client_id == known.client_id && secret == known.secret {
+            return Ok(None);
+        }
+        let log_in = LogIn::new(&client_id, &secret).map_err(|error| error.to_string())?;
+        let log_in = Arc::new(log_in);
+        self.state().log_in = Arc::clone(&log_in);
+        Ok(Some(log_in))
+    }
+
+    async fn fetch_as(&self, number: u64, log_in: &LogIn) -> Fetched {
         // Its life is counted from before it was made, so that it ends here no later than there.
         let began = self.http.clock().elapsed();
         let request = self
             .http
             .request(Method::POST, self.url.clone())
-            .header(AUTHORIZATION, self.basic.clone())
+            .header(AUTHORIZATION, log_in.basic.clone())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json")
             .body(FORM)
@@ -288,44 +374,49 @@ impl Inner {
                     ends_at: began + life,
                 }))
             }
-            None => Err(self.not_given(&reply)),
+            None => Err(not_given(&reply, log_in)),
         }
     }
+}
 
-    fn not_given(&self, reply: &Reply) -> NoToken {
-        let error = oauth_error(&reply.body, self.secret.expose());
-        let rule = error.clone().unwrap_or_else(|| format!("http.{}", reply.status));
-        let said = error.map_or_else(String::new, |error| format!(" {error}"));
-        let (status, id) = (reply.status, &self.client_id);
-        let (about, detail) = match status {
-            200..=299 => return foreign(status),
-            429 => (
-                About::Moment,
-                format!(
-                    "no access token ({status}{said}): the bus makes log-ins wait, too many have failed lately or come at once"
-                ),
+/// Whether the bus did not take this client's id and secret.
+fn is_refused(fetched: &Fetched) -> bool {
+    matches!(fetched, Err(no_token) if matches!(no_token.status, Some(400 | 401)))
+}
+
+fn not_given(reply: &Reply, log_in: &LogIn) -> NoToken {
+    let error = oauth_error(&reply.body, log_in.secret.expose());
+    let rule = error.clone().unwrap_or_else(|| format!("http.{}", reply.status));
+    let said = error.map_or_else(String::new, |error| format!(" {error}"));
+    let (status, id) = (reply.status, &log_in.client_id);
+    let (about, detail) = match status {
+        200..=299 => return foreign(status),
+        429 => (
+            About::Moment,
+            format!(
+                "no access token ({status}{said}): the bus makes log-ins wait, too many have failed lately or come at once"
             ),
-            408 | 425 | 500..=599 => (About::Moment, format!("no access token ({status}{said})")),
-            400 | 401 => (
-                About::Sender,
-                format!(
-                    "no access token ({status}{said}): the bus does not know the client {id}, its secret is wrong, or an operator has disabled it; check both"
-                ),
+        ),
+        408 | 425 | 500..=599 => (About::Moment, format!("no access token ({status}{said})")),
+        400 | 401 => (
+            About::Sender,
+            format!(
+                "no access token ({status}{said}): the bus does not know the client {id}, its secret is wrong, or an operator has disabled it; check both"
             ),
-            _ => (
-                About::Sender,
-                format!(
-                    "no access token ({status}{said}): is the base URL that of a bus, and what stands between?"
-                ),
+        ),
+        _ => (
+            About::Sender,
+            format!(
+                "no access token ({status}{said}): is the base URL that of a bus, and what stands between?"
             ),
-        };
-        NoToken {
-            status: Some(status),
-            rule: Some(rule),
-            detail,
-            about,
-            retry_after: reply.retry_after,
-        }
+        ),
+    };
+    NoToken {
+        status: Some(status),
+        rule: Some(rule),
+        detail,
+        about,
+        retry_after: reply.retry_after,
     }
 }
 
