@@ -139,14 +139,10 @@ pub(super) fn failed(outbox: &Outbox, error: &OutboxError) -> Failure {
             exit::UNUSABLE,
             ". `storybus outbox migrate` makes it; where no program may do so, `storybus outbox schema` prints the SQL",
         ),
-        OutboxError::Unreachable(trouble) | OutboxError::Database(trouble)
-            if outbox.file().is_some() && !trouble.is_conflict() =>
-        {
-            (
-                exit::UNUSABLE,
-                ". Look whether that is a file of SQLite that this user may read and write, in a directory where files may be made, and whether its disk has room",
-            )
-        }
+        OutboxError::Unreachable(trouble) if outbox.file().is_some() && !trouble.is_conflict() => (
+            exit::UNUSABLE,
+            ". Look whether that is a file of SQLite that this user may read and write, in a directory where files may be made, and whether its disk has room",
+        ),
         OutboxError::Unreachable(_) => (
             exit::FAILED,
             ". Look whether it runs there, and whether user and password are right; what was enqueued is kept",

@@ -195,7 +195,8 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
         views.abort();
     }
     outbox.close().await;
-    ran.map_err(|error| settings::failed(&outbox, &error))?;
+    // It has begun, whatever is wrong now.
+    ran.map_err(|error| Failure::new(exit::FAILED, settings::failed(&outbox, &error).error))?;
     tracing::info!("stopped");
     Ok(exit::DONE)
 }
