@@ -9,7 +9,8 @@ use storybus_sender::transport::{BusConfig, BusTransport, Outgoing, Secret, Tran
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{
-    AMPLE, ENVELOPE, ID, SECRET, Server, accepted, answer, answer_with, attempt, bus, refusal, transport,
+    AMPLE, ENVELOPE, ID, SECRET, Server, accepted, answer, answer_with, attempt, bus, outgoing, refusal,
+    transport,
 };
 
 #[tokio::test]
@@ -66,13 +67,28 @@ async fn the_key_is_repeated_as_it_stands_in_the_message_or_not_at_all() {
         let message = Outgoing {
             key,
             body: body.as_bytes(),
-            content_type: Some("application/som+json"),
+            content_type: None,
         };
         transport(&server).attempt(message, AMPLE).await;
         let sent = server.seen().pop().unwrap();
         assert_eq!(sent.body, body.as_bytes());
         assert_eq!(sent.header("idempotency-key"), header.as_deref(), "{key} {body}");
-        assert_eq!(sent.header("content-type"), Some("application/som+json"));
+    }
+}
+
+#[tokio::test]
+async fn a_rows_media_type_is_no_header_of_a_request_to_a_bus() {
+    let long = format!("application/json; x={}", "a".repeat(200_000));
+    for content_type in ["application/som+json", "two\nlines", "é", &long] {
+        let server = bus(vec![accepted()]).await;
+        let message = Outgoing {
+            content_type: Some(content_type),
+            ..outgoing()
+        };
+        let answer = transport(&server).attempt(message, AMPLE).await;
+        assert_eq!(answer.outcome, Outcome::Accepted);
+        let sent = server.seen().pop().unwrap();
+        assert_eq!(sent.header("content-type"), Some("application/json"));
     }
 }
 
@@ -144,6 +160,7 @@ async fn every_refusal_of_a_bus_is_about_something_and_may_leave_something() {
         (415, "request.unsupported", No, Sender, Nothing),
         (408, "request.invalid", Backoff, Moment, Maybe),
         (429, "rate.exceeded", Backoff, Moment, Nothing),
+        (431, "request.invalid", No, Moment, Nothing),
         (500, "bus.internal_error", Backoff, Moment, Maybe),
         (503, "bus.unavailable", Backoff, Moment, Nothing),
         (503, "bus.publish_failed", Backoff, Moment, Maybe),
@@ -254,6 +271,7 @@ async fn what_is_not_the_buss_own_is_the_transports() {
             Moment,
             Nothing,
         ),
+        (431, page, No, Moment, Maybe),
         (502, "Bad Gateway", Backoff, Moment, Maybe),
         (503, "", Backoff, Moment, Maybe),
         (

@@ -56,10 +56,11 @@ pub(super) fn answer(
 /// not the message's fault, and it would be lost.
 fn about(status: u16, rule: &str) -> About {
     match (status, rule) {
-        (409, rule::COMMIT_CONTENTION) | (408 | 429 | 500..=599, _) => About::Moment,
+        // Headers that are too large may be those of this attempt alone: the others do not pause for them.
+        (409, rule::COMMIT_CONTENTION) | (408 | 429 | 431 | 500..=599, _) => About::Moment,
         (_, rule::PRODUCER_NOT_REGISTERED | rule::REQUEST_INVALID) => About::Sender,
-        // No credentials, no such route, an encoding that something on the way has added, headers that are too large.
-        (401 | 404 | 405 | 415 | 431, _) => About::Sender,
+        // No credentials, no such route, an encoding that something on the way has added.
+        (401 | 404 | 405 | 415, _) => About::Sender,
         _ => About::Message,
     }
 }
@@ -79,7 +80,7 @@ fn left(status: u16, rule: &str) -> Left {
 fn about_foreign(status: u16) -> About {
     match status {
         413 => About::Message,
-        300..=399 | 401 | 404 | 405 | 407 | 431 => About::Sender,
+        300..=399 | 401 | 404 | 405 | 407 => About::Sender,
         _ => About::Moment,
     }
 }
