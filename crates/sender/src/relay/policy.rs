@@ -17,7 +17,7 @@ pub struct Policy {
     pub parking_rules: Vec<String>,
     /// A no to the sender (a token that is not given, a producer that is not registered). By default nothing is refused for it: the round is over,
     /// the whole target pauses for [`Policy::target_pause`], and then one message tries. Where there is one round only, nothing is parked for it
-    /// either: the message stays pending, for whoever comes when the sender is mended.
+    /// either: the message stays pending, for whoever comes when the sender is mended. A pause of zero makes it a round like any other.
     pub on_sender: OnSender,
     /// How long a target pauses after a no to the sender.
     pub target_pause: Duration,
@@ -130,8 +130,7 @@ impl Policy {
         match (answer.about, answer.retry) {
             (About::Message, Retry::No) => self.refused(answer.rule.as_deref()),
             (About::Sender, Retry::No | Retry::NewToken) => match self.on_sender {
-                OnSender::EndRound if self.rounds == Rounds::One => Verdict::Kept,
-                OnSender::EndRound => self.round_over(so_far, fraction),
+                OnSender::EndRound => self.sender_refused(so_far, fraction),
                 OnSender::Park => Verdict::Parked,
                 OnSender::Refuse => Verdict::Refused,
             },
@@ -148,6 +147,15 @@ impl Policy {
                     }
                 }
             }
+        }
+    }
+
+    /// The target's pause keeps others from being refused as well, so the message itself is due as soon as that is over.
+    fn sender_refused(&self, so_far: SoFar, fraction: f64) -> Verdict {
+        match self.rounds {
+            _ if self.target_pause.is_zero() => self.round_over(so_far, fraction),
+            Rounds::For { span, .. } if so_far.since >= span => Verdict::Parked,
+            Rounds::One | Rounds::For { .. } => Verdict::Kept,
         }
     }
 

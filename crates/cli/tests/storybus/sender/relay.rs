@@ -126,6 +126,29 @@ fn a_wrong_secret_makes_it_unwell_and_refuses_nothing() {
 }
 
 #[test]
+fn a_secret_that_is_mended_in_its_file_needs_no_restart() {
+    let (home, bus) = with_bus(&["--demo"]);
+    enqueue(&home, &[snapshot("s", 1), snapshot("t", 1)]);
+    std::fs::write(home.path("secret"), "wrong-hunter2\n").unwrap();
+    let mut relay = Running::relay(&home, &["--client-secret-file", "secret"]);
+    let health = wait_for("a relay that is unwell", || {
+        let health = get(&home, "/healthz");
+        (health.body["reasons"][0]["reason"] == "sender_refused").then_some(health)
+    });
+    let detail = health.body["reasons"][0]["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("read again before each try") && !detail.contains("hunter2"),
+        "{detail}"
+    );
+    std::fs::write(home.path("secret"), bus.text("/producer/client_secret")).unwrap();
+    // One message tries every 30 s.
+    wait_long("delivery", || states(&home) == ["delivered", "delivered"]);
+    assert_eq!(get(&home, "/healthz").status, 200);
+    assert_eq!(relay.stop(), 0);
+    assert_eq!(consumed(&home, &bus).len(), 2);
+}
+
+#[test]
 fn a_bus_that_is_away_is_told_of_once_and_the_relay_is_well() {
     let (home, bus) = with_bus(&["--demo"]);
     let proxy = Proxy::start(bus.address(), &[], Fate::Cut);
