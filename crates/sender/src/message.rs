@@ -8,6 +8,8 @@ use sha2::{Digest, Sha256};
 pub const MAX_TARGET: usize = 100;
 /// Longest key and longest order group, in bytes.
 pub const MAX_KEY: usize = 255;
+/// Longest media type, in bytes.
+pub const MAX_CONTENT_TYPE: usize = 255;
 /// Largest body, in bytes. A bus takes 240,000.
 pub const MAX_BODY: usize = 16 * 1024 * 1024;
 
@@ -22,6 +24,9 @@ pub enum Invalid {
         /// The most bytes.
         most: usize,
     },
+    /// A media type that no header can carry.
+    #[error("a media type is 1 to {MAX_CONTENT_TYPE} printable ASCII characters")]
+    ContentType,
     /// Larger than the outbox keeps.
     #[error("the message has {size} bytes; an outbox keeps at most {MAX_BODY}")]
     TooLarge {
@@ -113,6 +118,24 @@ pub struct Message {
     pub group: Option<Group>,
     /// The exact bytes.
     pub body: Vec<u8>,
-    /// Their media type, for partners that look at it.
+    /// Their media type, for partners that look at it: at most [`MAX_CONTENT_TYPE`] printable ASCII characters.
     pub content_type: Option<String>,
+}
+
+impl Message {
+    /// Whether an outbox keeps it. What the other parts may be, their types say.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.body.len() > MAX_BODY {
+            return Err(Invalid::TooLarge {
+                size: self.body.len(),
+            });
+        }
+        let bad = |text: &String| {
+            !(1..=MAX_CONTENT_TYPE).contains(&text.len()) || !text.bytes().all(|b| (b' '..=b'~').contains(&b))
+        };
+        if self.content_type.as_ref().is_some_and(bad) {
+            return Err(Invalid::ContentType);
+        }
+        Ok(())
+    }
 }

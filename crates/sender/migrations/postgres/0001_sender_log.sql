@@ -7,7 +7,7 @@
 --   target       whom it is for: a name that the relay has a transport for
 --   key          what the message is known by at the partner: stable, derived from the domain; once per target
 --   order_group  messages of one group are sent one after another, in the order of enqueueing; NULL: in no line
---   payload      the exact bytes
+--   payload      the exact bytes, at most 16 MiB
 --   content_type may be given too, for partners that look at it
 --
 -- Every other column is the relay's or a trigger's. To make a repetition harmless add `ON CONFLICT (target, key) DO NOTHING`; that does
@@ -19,6 +19,8 @@
 -- to one group in a thousand others): so enqueue late in the transaction, and to several groups in the same order everywhere. Two that wait
 -- for each other are told apart by the server as any deadlock: one of them fails and is repeated.
 --
+-- The database's encoding has to be UTF8: partners' answers are kept as they are.
+--
 -- Times are milliseconds since 1970 by the database's clock.
 CREATE TABLE sender_log (
     id BIGINT PRIMARY KEY,
@@ -28,7 +30,7 @@ CREATE TABLE sender_log (
     order_group TEXT CHECK (length(order_group) BETWEEN 1 AND 255 AND order_group !~ '[^!-~]'),
     -- The SHA-256 of the payload. A trigger fills it in.
     payload_hash BYTEA NOT NULL CHECK (octet_length(payload_hash) = 32),
-    content_type TEXT,
+    content_type TEXT CHECK (length(content_type) BETWEEN 1 AND 255 AND content_type !~ '[^ -~]'),
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'refused', 'parked')),
     -- The place in the group's line: 'new' (no relay has looked at it), 'waiting' (an earlier one holds it), 'first' (it may be
     -- claimed, or it is parked and holds its group), NULL (done: it holds nobody).
@@ -53,7 +55,7 @@ CREATE TABLE sender_log (
     lease_owner TEXT,
     lease_until BIGINT,
     fence BIGINT NOT NULL DEFAULT 0,
-    payload BYTEA NOT NULL,
+    payload BYTEA NOT NULL CHECK (octet_length(payload) <= 16777216),
     UNIQUE (target, key)
 ) WITH (
     -- A row is written a few times and then rests: vacuum by what was written, not by what rests. And its payload lies beside it.

@@ -81,25 +81,43 @@ pub(crate) enum Row {
     Postgres(PgRow),
 }
 
+// On SQLite a value of any type can stand in any column, whatever was declared, and is read as the type that is asked for: an odd row, which the
+// table's checks keep out, must not stop all others.
 macro_rules! column {
-    ($name:ident, $type:ty, $get:ident) => {
+    ($name:ident, $type:ty) => {
         pub(crate) fn $name(&self, column: usize) -> Result<$type, sqlx::Error> {
             match self {
-                Self::Sqlite(row) => row.$get(column),
-                Self::Postgres(row) => row.$get(column),
+                Self::Sqlite(row) => row.try_get_unchecked(column),
+                Self::Postgres(row) => row.try_get(column),
             }
         }
     };
 }
 
 impl Row {
-    column!(int, i64, try_get);
-    column!(int_or_null, Option<i64>, try_get);
-    column!(text, String, try_get);
-    column!(text_or_null, Option<String>, try_get);
-    // Unchecked: a payload that a program inserted into SQLite as text is kept as text, and its bytes are the payload.
-    column!(bytes, Vec<u8>, try_get_unchecked);
-    column!(bytes_or_null, Option<Vec<u8>>, try_get_unchecked);
+    column!(int, i64);
+    column!(int_or_null, Option<i64>);
+    // A payload that was inserted into SQLite as text is kept as text, and its bytes are the payload.
+    column!(bytes, Vec<u8>);
+    column!(bytes_or_null, Option<Vec<u8>>);
+
+    pub(crate) fn text(&self, column: usize) -> Result<String, sqlx::Error> {
+        match self {
+            Self::Sqlite(_) => self.bytes(column).map(as_text),
+            Self::Postgres(row) => row.try_get(column),
+        }
+    }
+
+    pub(crate) fn text_or_null(&self, column: usize) -> Result<Option<String>, sqlx::Error> {
+        match self {
+            Self::Sqlite(_) => Ok(self.bytes_or_null(column)?.map(as_text)),
+            Self::Postgres(row) => row.try_get(column),
+        }
+    }
+}
+
+fn as_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
 }
 
 macro_rules! bound {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::State;
 use super::conn::{Arg, Conn, Sql};
 use super::error::{EnqueueError, OutboxError, Trouble};
-use crate::message::{Invalid, MAX_BODY, Message, PayloadHash};
+use crate::message::{Message, PayloadHash};
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +76,7 @@ pub(crate) async fn together(
 }
 
 async fn one(conn: &mut Conn<'_>, message: &Message) -> Result<Enqueued, EnqueueError> {
-    if message.body.len() > MAX_BODY {
-        return Err(Invalid::TooLarge {
-            size: message.body.len(),
-        }
-        .into());
-    }
+    message.check()?;
     let (target, key) = (message.target.as_str(), message.key.as_str());
     let given = PayloadHash::of(&message.body);
     let written = conn

@@ -6,6 +6,7 @@ mod crash;
 mod enqueue;
 mod leases;
 mod lines;
+mod odd_rows;
 mod operator;
 mod relay;
 mod rights;
