@@ -25,6 +25,29 @@ use crate::writes::{Action, Check, Committed};
 /// some minutes more.
 const KEPT: Duration = Duration::from_secs(2 * 3600);
 
+/// Every function signs with a new key this long after it was made: whoever signs reads the keys again when they are 60 s old, and
+/// clocks differ.
+const SETTLED: Duration = Duration::from_secs(90);
+
+/// The key that signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signs {
+    /// Its name.
+    pub kid: String,
+    /// When it replaced one that is still kept. Absent when it is the only one.
+    pub since: Option<Millis>,
+}
+
+impl Signs {
+    /// How long until no function signs with a key before it.
+    #[must_use]
+    pub fn settles_in(&self, now: Millis) -> Duration {
+        // no more than the whole of it, though another's clock is ahead
+        self.since
+            .map_or(Duration::ZERO, |at| now.until(at.plus(SETTLED)).min(SETTLED))
+    }
+}
+
 /// The public keys in the bus's table.
 #[derive(Clone)]
 pub struct DynamoKeys {
@@ -144,6 +167,12 @@ fn internal(reason: &str) -> StoreError {
     StoreError::Internal {
         reason: reason.to_owned(),
     }
+}
+
+/// The one that signs.
+fn signing(keys: &Keys) -> Result<&Entry, StoreError> {
+    let signs = keys.keys.iter().find(|key| key.private.is_some());
+    signs.ok_or_else(|| internal("the secret holds no key that can sign"))
 }
 
 fn read_all(keys: &Keys) -> Result<Vec<SigningKey>, StoreError> {
@@ -289,17 +318,39 @@ impl SecretKeys {
         Ok(new.kid)
     }
 
-    /// Forgets every key that signs no more, whatever tokens of it still hold: for when a key was seen by others. Says how many they
-    /// were. Who checks tokens knows it within five minutes.
+    /// Which key signs.
     ///
     /// # Errors
     ///
-    /// As those of [`rotate`](Self::rotate).
-    pub async fn drop_old(&self) -> Result<usize, StoreError> {
+    /// The secret cannot be reached, or holds no key that can sign.
+    pub async fn signs(&self) -> Result<Signs, StoreError> {
+        let keys = self.stored().await?;
+        let signs = signing(&keys)?;
+        // a rotation retires the key that signed before it, and none later
+        let others = keys.keys.iter().filter(|key| key.kid != signs.kid);
+        Ok(Signs {
+            kid: signs.kid.clone(),
+            since: others.filter_map(|key| key.retired_at).max(),
+        })
+    }
+
+    /// Forgets every key but this one, which signs, whatever tokens of the others still hold: for when a key was seen by others. Says
+    /// how many they were. Who checks tokens knows it within five minutes.
+    ///
+    /// A function may sign with the key before until this one has [settled](Signs::settles_in), and its tokens would be refused at once:
+    /// it is for the caller to wait so long.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`rotate`](Self::rotate). Not available also when another key signs by now.
+    pub async fn drop_old(&self, kid: &str) -> Result<usize, StoreError> {
         let mut secret = self.stored().await?;
-        let Some(signs) = secret.keys.iter().find(|key| key.private.is_some()).cloned() else {
-            return Err(internal("the secret holds no key that can sign"));
-        };
+        let signs = signing(&secret)?.clone();
+        if signs.kid != kid {
+            return Err(StoreError::Unavailable {
+                reason: "another has made a new key meanwhile".to_owned(),
+            });
+        }
         let table = self.aws.public_keys();
         let (public, version) = table.stored().await?;
         let old = public.keys.iter().filter(|key| key.kid != signs.kid).count();

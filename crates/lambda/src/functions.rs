@@ -91,11 +91,15 @@ pub fn archive(deployment: &Deployment) -> QueueHandler<Archiver> {
 
 /// Moves dead letters from their queue into the table.
 #[must_use]
-pub fn dead_letters(deployment: &Deployment) -> QueueHandler<Mover> {
+pub fn dead_letters(deployment: &Deployment) -> QueueHandler<DeadLetters> {
     let (aws, clock) = (&deployment.aws, &deployment.clock);
     let connections = Arc::new(aws.connections(clock.clone(), deployment.random.clone()));
     let cached = CachedConnections::new(connections, clock.clone(), deployment.settings.grants_cached);
-    queue(deployment, aws.mover(Arc::new(cached), clock.clone()))
+    let worker = DeadLetters {
+        mover: aws.mover(Arc::new(cached), clock.clone()),
+        meter: Arc::clone(&deployment.meter),
+    };
+    queue(deployment, worker)
 }
 
 /// Keeps what the publish function's log says of refused messages.
@@ -131,9 +135,19 @@ impl Worker for Archiver {
     }
 }
 
-impl Worker for Mover {
+/// The mover, and what counts the messages that it drops.
+pub struct DeadLetters {
+    mover: Mover,
+    meter: Arc<Meter>,
+}
+
+impl Worker for DeadLetters {
     async fn work(&self, messages: Vec<Arrived>, _: Millis) -> Vec<String> {
-        self.accept(&messages).await
+        let moved = self.mover.accept(&messages).await;
+        if moved.foreign > 0 {
+            self.meter.count("MessagesForeign", moved.foreign);
+        }
+        moved.again
     }
 }
 

@@ -53,6 +53,10 @@ impl Topic for SqliteTopic {
                 reason,
                 retryable: true,
             }),
+            Err(error @ StoreError::QueueGone { .. }) => Err(PublishError::Refused {
+                reason: error.to_string(),
+                retryable: true,
+            }),
             Err(StoreError::Internal { reason }) => Err(PublishError::Refused {
                 reason,
                 retryable: false,

@@ -16,7 +16,9 @@ pub(super) async fn show(bus: &Bus, _: &Call, _: &mut Outcome) -> Result<Respons
     let keys = bus.jwks().await.map_err(|error| {
         tracing::error!(%error, "no keys to show");
         match error {
-            StoreError::Unavailable { .. } | StoreError::Unknown { .. } => Refusal::unavailable(),
+            StoreError::Unavailable { .. } | StoreError::QueueGone { .. } | StoreError::Unknown { .. } => {
+                Refusal::unavailable()
+            }
             StoreError::Internal { .. } => Refusal::internal(),
         }
     })?;

@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use insta::assert_json_snapshot;
 use serde_json::json;
+use storybus_api::Api;
+use storybus_core::Bus;
 use storybus_core::ports::keys::SigningKey;
 use storybus_core::ports::secret_hasher::Busy;
 use storybus_core::ports::{SecretHasher, SigningKeys, StoreError};
@@ -448,4 +450,43 @@ fn a_token_ends_with_its_key() {
         list(&old);
     }
     assert_eq!((list(&old), list(&new)), (401, 200));
+}
+
+/// A key may be made right after a function has read the others: the first token that it signs holds there all the same. Unknown keys
+/// that somebody makes up have no more than one look in ten seconds.
+#[test]
+fn a_key_that_was_just_made_is_known_at_once() {
+    let world = World::new();
+    let keys = Arc::new(Changing(Mutex::new(vec![FixedKeys::example("test-1")])));
+    // functions of their own, which share no memory
+    let function = || {
+        let bus = world.with(|ports| ports.keys = keys.clone());
+        let bus = bus.bus();
+        Api::new(Bus::new(bus.ports().clone(), bus.settings().clone()))
+    };
+    let checks = function();
+    let list = |token: &str| {
+        let asked = ask("GET", "/v1/admin/tenants").header("authorization", format!("Bearer {token}"));
+        world.send_to(&checks, asked).status
+    };
+    assert_eq!(list(&world.operator.token), 200);
+    let signed_with = |kid: &str| {
+        keys.0
+            .lock()
+            .expect("the keys")
+            .insert(0, FixedKeys::example(kid));
+        let form = token()
+            .basic(&world.operator.id, &world.operator.secret)
+            .form(GRANT);
+        world.send_to(&function(), form).text("/access_token").to_owned()
+    };
+    let second = signed_with("test-2");
+    assert_eq!(list(&second), 200);
+    let third = signed_with("test-3");
+    assert_eq!(list(&third), 401);
+    world.clock.advance(Duration::from_secs(10));
+    assert_eq!(
+        (list(&third), list(&second), list(&world.operator.token)),
+        (200, 200, 200)
+    );
 }

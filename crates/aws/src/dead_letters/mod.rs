@@ -33,7 +33,7 @@ use crate::item::{Attributes as _, Item, key, n, s};
 use crate::keys;
 use crate::writes::{Action, client_token};
 pub(crate) use item::Letter;
-pub use mover::Mover;
+pub use mover::{Moved, Mover};
 use take::Batch;
 
 /// The consumers' dead letters.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use storybus_core::domain::connection::Role;
 use storybus_core::domain::dead_letter::Cause;
 use storybus_core::domain::delivery::QueueKey;
+use storybus_core::domain::message::MAX_WITH_ATTRIBUTES;
 use storybus_core::ports::{Clock, Connections, StoreError};
 use storybus_protocol::id::ConnectionId;
 
@@ -14,6 +15,9 @@ use super::{DynamoDeadLetters, Letter};
 use crate::arrived::Arrived;
 use crate::item::unreadable;
 use crate::{Aws, Config};
+
+/// What a job's mark weighs at most, beside what a message may weigh.
+const MARK: usize = 256;
 
 /// Moves what SQS put into the queue of dead letters into the table.
 #[derive(Clone)]
@@ -34,29 +38,62 @@ impl Aws {
     }
 }
 
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Which messages (by SQS's ids) are to come again.
+    pub again: Vec<String>,
+    /// How many were none of the bus: they are dropped.
+    pub foreign: usize,
+}
+
 impl Mover {
-    /// Moves a batch, in its order, and says which messages (by SQS's ids) are to come again: of each group the first that failed
-    /// and all behind it. One that comes again becomes no second dead letter, though the first was redriven since.
-    pub async fn accept(&self, batch: &[Arrived]) -> Vec<String> {
-        let (mut again, mut stopped) = (Vec::new(), HashSet::new());
+    /// Moves a batch, in its order. Of each group the first that failed and all behind it are to come again. One that comes again
+    /// becomes no second dead letter, though the first was redriven since.
+    ///
+    /// What is no message of the bus, since somebody else has sent it to a queue, is dropped with a line in the log: it would come
+    /// again for as long as the queue keeps it, and hold up its group. What the bus itself has delivered is in the archive besides.
+    pub async fn accept(&self, batch: &[Arrived]) -> Moved {
+        let (mut moved, mut stopped) = (Moved::default(), HashSet::new());
         for message in batch {
-            if !stopped.contains(&message.group) {
-                match self.accept_one(message).await {
-                    Ok(()) => continue,
-                    Err(error) => {
-                        tracing::error!(sqs_message_id = %message.sqs_message_id, %error, "a dead letter was not moved");
-                        stopped.insert(message.group.clone());
-                    }
-                }
+            if stopped.contains(&message.group) {
+                moved.again.push(message.sqs_message_id.clone());
+                continue;
             }
-            again.push(message.sqs_message_id.clone());
+            let (queue, letter) = match self.read(message) {
+                Ok(read) => read,
+                Err(error) => {
+                    let (sqs_message_id, source) = (&message.sqs_message_id, &message.source_queue);
+                    tracing::error!(sqs_message_id, source, %error, "what came to the dead letters is no message of the bus, and is dropped");
+                    moved.foreign += 1;
+                    continue;
+                }
+            };
+            if let Err(error) = self.accept_one(&queue, letter).await {
+                tracing::error!(sqs_message_id = %message.sqs_message_id, %error, "a dead letter was not moved");
+                stopped.insert(message.group.clone());
+                moved.again.push(message.sqs_message_id.clone());
+            }
         }
-        again
+        moved
     }
 
-    async fn accept_one(&self, message: &Arrived) -> Result<(), StoreError> {
+    async fn accept_one(&self, queue: &QueueKey, mut letter: Letter) -> Result<(), StoreError> {
+        if let Some(limit) = self.limit(&queue.consumer).await? {
+            letter.receive_count = limit;
+        }
+        self.dead_letters.put(queue, &letter).await
+    }
+
+    /// The dead letter of a message, as far as it says itself; an error if none can ever be made of it.
+    fn read(&self, message: &Arrived) -> Result<(QueueKey, Letter), StoreError> {
         let config = self.dead_letters.aws.config();
         let consumer = consumer_of(config, message).ok_or_else(|| unreadable("DeadLetterQueueSourceArn"))?;
+        // A queue takes more than the topic does, and the table less.
+        let weighs = message.attributes.values().map(String::len).sum::<usize>() + message.body.len();
+        if weighs > MAX_WITH_ATTRIBUTES + MARK {
+            return Err(unreadable("Body"));
+        }
         let queue = QueueKey {
             workspace: message
                 .workspace()
@@ -70,15 +107,12 @@ impl Mover {
             message_id: message.message_id()?,
             body: Bytes::from(message.body.clone()),
             attributes: message.message_attributes()?,
-            receive_count: self
-                .limit(&queue.consumer)
-                .await?
-                .unwrap_or(message.receive_count),
+            receive_count: message.receive_count,
             enqueued_at: message.sent_at,
             cause: Cause::MaxReceives,
             redelivery: message.redelivery().map(str::to_owned),
         };
-        self.dead_letters.put(&queue, &letter).await
+        Ok((queue, letter))
     }
 
     /// After how many receives a message of this consumer dies: SQS's own count goes on in the queue of dead letters.

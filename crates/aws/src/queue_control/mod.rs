@@ -146,9 +146,8 @@ impl SqsQueueControl {
         if self.aws.item(connection).await?.is_none() {
             return Ok(());
         }
-        let name = self.aws.config().queue_name(&queue.consumer);
-        Err(StoreError::Unavailable {
-            reason: format!("the queue {name} is not there; the sweeper makes it anew"),
+        Err(StoreError::QueueGone {
+            queue: self.aws.config().queue_name(&queue.consumer),
         })
     }
 

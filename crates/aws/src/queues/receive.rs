@@ -67,8 +67,8 @@ impl SqsQueues {
         let messages = self.receive_message(queue, receive, left).await?;
         let deliveries: Vec<Delivery> = messages
             .into_iter()
-            .map(|message| delivery(queue, Arrived::try_from(message)?, hidden_since, seal))
-            .collect::<Result<_, _>>()?;
+            .filter_map(|message| ours(queue, message, hidden_since, seal))
+            .collect();
         if left.is_zero() || deliveries.is_empty() || matches!(self.gate(queue).await?, Gate::Open) {
             return Ok(deliveries);
         }
@@ -130,6 +130,20 @@ impl SqsQueues {
         tracing::warn!(consumer = %queue.consumer, "the queue of a consumer is not there; if the consumer is, the sweeper makes it anew");
         crate::pace::rest(wait.saturating_sub(took)).await;
         Ok(Vec::new())
+    }
+}
+
+/// The delivery of a message of the bus. Whoever may send to the queue can put in what is none: it is left out, so that it does not keep
+/// the others from the consumer, and goes the way of what is never acknowledged.
+fn ours(queue: &QueueKey, message: Message, hidden_since: Millis, seal: Option<&Seal>) -> Option<Delivery> {
+    let sqs_message_id = message.message_id.clone().unwrap_or_default();
+    let read = Arrived::try_from(message).and_then(|arrived| delivery(queue, arrived, hidden_since, seal));
+    match read {
+        Ok(delivery) => Some(delivery),
+        Err(error) => {
+            tracing::warn!(consumer = %queue.consumer, sqs_message_id, %error, "a message in the queue is none of the bus: it is not handed out");
+            None
+        }
     }
 }
 

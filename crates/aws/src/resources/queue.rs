@@ -12,7 +12,7 @@ use storybus_protocol::id::{ConnectionId, WorkspaceId};
 use super::topic::gone_is_done;
 use super::{ResourceError, policy};
 use crate::Aws;
-use crate::call::{Failed, Outcome};
+use crate::call::Failed;
 
 /// What the ids of consumers begin with.
 const CONSUMER: &str = "c";
@@ -138,10 +138,10 @@ async fn make_with(aws: &Aws, name: &str, variable: HashMap<Name, String>) -> Re
     }
 }
 
-/// A queue that goes while it is made.
+/// A queue that goes while it is made, or went within the last minute.
 fn gone_again(name: &str) -> ResourceError {
-    ResourceError::Store(StoreError::Unavailable {
-        reason: format!("the queue {name} has just gone"),
+    ResourceError::Store(StoreError::QueueGone {
+        queue: name.to_owned(),
     })
 }
 
@@ -172,10 +172,8 @@ fn exists(failed: Failed) -> Result<Made, Failed> {
         Some("InvalidAttributeValue" | "InvalidParameterValue") if failed.to_string().contains("Policy") => {
             Ok(Made::NoSuchRole)
         }
-        // a name is free 60 s after its queue was deleted
-        Some("QueueDeletedRecently" | "AWS.SimpleQueueService.QueueDeletedRecently") => {
-            Err(Failed::new(Outcome::Throttled, failed.to_string()))
-        }
+        // a name is free 60 s after its queue was deleted, which is too long to wait for here
+        Some("QueueDeletedRecently" | "AWS.SimpleQueueService.QueueDeletedRecently") => Ok(Made::NoQueue),
         _ if failed.is_absent() => Ok(Made::NoQueue),
         _ => Err(failed),
     }

@@ -57,7 +57,7 @@ impl Moving {
                 .into_iter()
                 .map(|m| Arrived::try_from(m).unwrap())
                 .collect();
-            assert_eq!(self.mover.accept(&batch).await, Vec::<String>::new());
+            assert_eq!(self.mover.accept(&batch).await.again, Vec::<String>::new());
             for message in batch {
                 let delete = self.sqs.delete_message().queue_url(&self.url);
                 let handle = message.receipt_handle.unwrap();
@@ -117,6 +117,10 @@ impl Queues for Moved<SqsQueues> {
 
 #[async_trait]
 impl QueueControl for Moved<SqsQueueControl> {
+    fn queue_url(&self, queue: &QueueKey) -> Option<String> {
+        self.port.queue_url(queue)
+    }
+
     async fn redeliver(
         &self,
         queue: &QueueKey,

@@ -248,7 +248,7 @@ fn told(made: &Result<Made, StoreError>) -> Told {
     match made {
         Ok(Made::Done) => Told::Done,
         Ok(Made::Lost) => Told::Lost,
-        Err(StoreError::Unavailable { .. }) => Told::Unavailable,
+        Err(StoreError::Unavailable { .. } | StoreError::QueueGone { .. }) => Told::Unavailable,
         Err(StoreError::Unknown { .. }) => Told::Unknown,
         Err(StoreError::Internal { .. }) => Told::Internal,
     }

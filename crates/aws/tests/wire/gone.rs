@@ -59,7 +59,7 @@ async fn a_queue_that_has_gone_is_empty() {
     let redelivered = control.redeliver(&queue, &turn, "replay:j1", &messages).await;
     for error in [purged.map(drop).unwrap_err(), redelivered.map(drop).unwrap_err()] {
         assert!(
-            matches!(&error, StoreError::Unavailable { reason } if reason.contains("-c1.fifo")),
+            matches!(&error, StoreError::QueueGone { queue } if queue.ends_with("-c1.fifo")),
             "{error:?}"
         );
     }

@@ -4,6 +4,7 @@
 #[path = "../engine/mod.rs"]
 mod engine;
 mod faults;
+mod foreign;
 mod forged;
 mod gone;
 #[path = "../proxy/mod.rs"]

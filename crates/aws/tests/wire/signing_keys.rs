@@ -108,23 +108,64 @@ async fn whatever_is_lost_of_a_rotation_every_key_that_signs_is_known() {
     }
 }
 
+/// Until it has settled, functions may sign with the key before: how long that is, follows from what is kept of that one.
+#[tokio::test]
+async fn a_new_key_settles() {
+    let wire = with_secret().await;
+    let keys = wire.aws.secret_keys();
+    keys.make_first(NOW).await.unwrap();
+    let seconds = Duration::from_secs;
+    assert_eq!(keys.signs().await.unwrap().settles_in(NOW), Duration::ZERO);
+    keys.rotate(NOW).await.unwrap();
+    // of two rotations the later one counts
+    let made = NOW.plus(seconds(30));
+    let kid = keys.rotate(made).await.unwrap();
+    let signs = keys.signs().await.unwrap();
+    assert_eq!((&signs.kid, signs.since), (&kid, Some(made)));
+    assert_eq!(signs.settles_in(made), seconds(90));
+    assert_eq!(signs.settles_in(made.plus(seconds(60))), seconds(30));
+    assert_eq!(signs.settles_in(made.plus(seconds(90))), Duration::ZERO);
+    assert_eq!(signs.settles_in(made.minus(seconds(3600))), seconds(90));
+    // one that is interrupted makes no key that signs
+    wire.proxy.plan([
+        Fault::None,
+        Fault::None,
+        Fault::None,
+        Fault::Answered(400, "AccessDeniedException"),
+    ]);
+    keys.rotate(made.plus(seconds(80))).await.unwrap_err();
+    assert_eq!(keys.signs().await.unwrap(), signs);
+}
+
 /// Only the key that signs is left, of tokens and of the table; whoever has another cannot use it.
 #[tokio::test]
 async fn old_keys_are_dropped_at_once() {
     let wire = with_secret().await;
     let keys = wire.aws.secret_keys();
-    assert!(matches!(keys.drop_old().await, Err(StoreError::Internal { .. })));
+    assert!(matches!(
+        keys.drop_old("k").await,
+        Err(StoreError::Internal { .. })
+    ));
+    assert!(matches!(keys.signs().await, Err(StoreError::Internal { .. })));
     keys.make_first(NOW).await.unwrap();
-    assert_eq!(keys.drop_old().await.unwrap(), 0);
+    let first = keys.signs().await.unwrap();
+    assert_eq!(first.since, None);
+    assert_eq!(keys.drop_old(&first.kid).await.unwrap(), 0);
     for _ in 0..2 {
         keys.rotate(NOW).await.unwrap();
     }
     let last = keys.rotate(NOW).await.unwrap();
     assert_eq!(kids(&wire).await.1.len(), 4);
-    assert_eq!(keys.drop_old().await.unwrap(), 3);
+    // whoever made another meanwhile is not undone
+    assert!(matches!(
+        keys.drop_old(&first.kid).await,
+        Err(StoreError::Unavailable { .. })
+    ));
+    assert_eq!(kids(&wire).await.1.len(), 4);
+    assert_eq!(keys.drop_old(&last).await.unwrap(), 3);
     let alone = (vec![(last.clone(), true)], vec![last.clone()]);
     assert_eq!(kids(&wire).await, alone);
-    assert_eq!(keys.drop_old().await.unwrap(), 0);
+    assert_eq!(keys.drop_old(&last).await.unwrap(), 0);
     // what a rotation that was interrupted has left goes, too
     wire.proxy.seen();
     wire.proxy.plan([
@@ -135,7 +176,7 @@ async fn old_keys_are_dropped_at_once() {
     ]);
     keys.rotate(NOW).await.unwrap_err();
     assert_eq!(kids(&wire).await.1.len(), 2);
-    assert_eq!(keys.drop_old().await.unwrap(), 1);
+    assert_eq!(keys.drop_old(&last).await.unwrap(), 1);
     assert_eq!(kids(&wire).await, alone);
     // and it goes on as before
     let next = keys.rotate(NOW).await.unwrap();
@@ -154,7 +195,7 @@ async fn whatever_is_lost_of_dropping_keys_the_one_that_signs_stays() {
             wire.proxy.seen();
             wire.proxy
                 .plan(std::iter::repeat_n(Fault::None, at).chain([fault]));
-            let dropped = keys.drop_old().await;
+            let dropped = keys.drop_old(&signs).await;
             let seen = wire.proxy.seen();
             assert_eq!(
                 dropped.is_ok(),
@@ -168,7 +209,7 @@ async fn whatever_is_lost_of_dropping_keys_the_one_that_signs_stays() {
                 (secret[0].kid.as_str(), secret[0].private.is_some()),
                 (signs.as_str(), true)
             );
-            keys.drop_old().await.unwrap();
+            keys.drop_old(&signs).await.unwrap();
             assert_eq!(kids(&wire).await, (vec![(signs.clone(), true)], vec![signs]));
         }
     }

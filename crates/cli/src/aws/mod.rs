@@ -61,7 +61,7 @@ Exit codes: 0 everything works; 1 something does not, and it says what; 2 nothin
 pub struct RotateSigningKeyArgs {
     #[command(flatten)]
     stack: StackArgs,
-    /// Remove the old keys at once: every token that they have signed is void, and clients log in again
+    /// Remove the old keys once every function signs with the new one: every token that they have signed is void, and clients log in again
     #[arg(long)]
     drop_old: bool,
 }
@@ -69,9 +69,16 @@ pub struct RotateSigningKeyArgs {
 const ROTATE_HELP: &str = "A new key signs from now on. The old one is known until the tokens that it has signed have expired, within the hour; the first
 rotation two hours later or more forgets it. Tokens are signed with the new key within a minute; functions forget an old one within five.
 
+With --drop-old the command stays until the new key is 90 seconds old, and says so: before that a function may still sign with the old
+one, and clients would be shut out. A key that was made within the last 15 minutes is the new one; else one is made. A signal ends the
+wait: nothing is dropped then, and the command run again goes on.
+
 Examples:
   storybus rotate-signing-key storybus
-  storybus rotate-signing-key storybus --drop-old";
+  storybus rotate-signing-key storybus --drop-old
+
+Exit codes: 0 done; 1 it failed, and it says where; 2 nothing was begun: no such stack, no AWS credentials; 4 the wait was ended by a
+signal, and nothing was dropped.";
 
 /// Runs `storybus deploy-check`.
 ///

@@ -154,7 +154,7 @@ impl BusClient {
             )),
             408 | 500..=599 => Err(NoAnswer::Network(format!("no token: {}", answer.status))),
             400 | 401 => Err(NoAnswer::Login(format!(
-                "the bus does not know {client_id}, its secret is wrong, or an operator has disabled it\n  to do: check the client id and where its secret comes from (--client-secret-file, STORYBUS_CLIENT_SECRET, profile or credentials file); an operator sees it in `storybus secrets list {client_id}`, and makes another with secrets create; without any operator: `storybus serve --new-operator`"
+                "the bus does not know {client_id}, its secret is wrong, or an operator has disabled it\n  to do: check the client id and where its secret comes from (--client-secret-file, STORYBUS_CLIENT_SECRET, profile or credentials file); an operator sees it in `storybus secrets list {client_id}`, and makes another with secrets create; without any operator: `storybus serve --new-operator`, or for a bus on AWS `storybus deploy-check STACK --new-operator`"
             ))),
             other => Err(NoAnswer::Login(format!(
                 "{url} answers {other} to a token request; is the URL right?"

@@ -177,7 +177,10 @@ fn advice(status: u16, violations: &[Violation], client_id: &str) -> String {
         );
     }
     let advice = match status {
-        401 => "log in again: check the client id and its secret",
+        // the client has logged in anew just before
+        401 => {
+            "the bus has just given a token and does not take it: the client was disabled or deleted meanwhile (an operator sees it), or the signing key is being changed, and the same succeeds in some minutes"
+        }
         403 => "an operator can grant this; until then the same message is refused",
         409 if is(rule::MESSAGE_ID_REUSED) => "a changed message needs a message_id of its own",
         409 if is(rule::MESSAGE_SUPERSEDED) => "nothing to do: a newer snapshot of the story is out",
@@ -241,6 +244,11 @@ mod tests {
             text.contains("-> c1 is a consumer; publishing needs a producer"),
             "{text}"
         );
+        let (text, _) = told(
+            401,
+            r#"{"accepted":false,"violations":[{"source":"policy","rule":"producer.unauthenticated","message":"m"}]}"#,
+        );
+        assert!(text.contains("-> the bus has just given a token"), "{text}");
         let (text, refused) = told(200, "<html>");
         assert!(text.contains("is the URL right?") && refused);
     }

@@ -59,7 +59,7 @@ const ADVICE: &[Advice] = &[
     advice(
         rule::OPERATOR_UNAUTHENTICATED,
         "the bus does not take the operator's token",
-        "check --client-id and the secret; `storybus serve --new-operator` makes a new operator when the last one is lost",
+        "check --client-id and the secret; when the last operator is lost, `storybus serve --new-operator` makes one, and on AWS `storybus deploy-check STACK --new-operator`; while the signing key is changed, the same again in a minute",
     ),
     advice(
         rule::OPERATOR_NOT_REGISTERED,

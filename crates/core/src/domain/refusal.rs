@@ -94,6 +94,17 @@ impl Refusal {
         .after(1)
     }
 
+    /// `503 bus.unavailable`: a consumer's queue was deleted outside the bus.
+    #[must_use]
+    pub fn queue_gone() -> Self {
+        Self::policy(
+            RefusalKind::Unavailable,
+            rule::BUS_UNAVAILABLE,
+            "the consumer's queue is not there: somebody has deleted it outside the bus, which makes it anew within some ten minutes; nothing was done: send the same request again then",
+        )
+        .after(60)
+    }
+
     /// `500 bus.internal_error`: our own fault.
     #[must_use]
     pub fn internal() -> Self {

@@ -27,6 +27,29 @@ pub(crate) fn refused_by_store(operation: &'static str, error: &StoreError) -> R
     tracing::error!(operation, %error, "store failed");
     match error {
         StoreError::Unavailable { .. } | StoreError::Unknown { .. } => Refusal::unavailable(),
+        StoreError::QueueGone { .. } => Refusal::queue_gone(),
         StoreError::Internal { .. } => Refusal::internal(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storybus_protocol::rule;
+
+    use super::*;
+
+    /// Which queue it is, is for the log: the request named the consumer.
+    #[test]
+    fn a_queue_that_was_deleted_is_told_as_that() {
+        let gone = StoreError::QueueGone {
+            queue: "bus-c1.fifo".to_owned(),
+        };
+        let refusal = refused_by_store("queue_purge", &gone);
+        let told = &refusal.violations[0];
+        assert_eq!(
+            (told.rule.as_ref(), refusal.retry_after),
+            (rule::BUS_UNAVAILABLE, Some(60))
+        );
+        assert!(told.message.contains("deleted it outside the bus") && !told.message.contains("bus-c1"));
     }
 }

@@ -41,7 +41,7 @@ const FAILURES_OF_SOURCE: Rate = Rate {
 const KEYS_REFRESH: Duration = Duration::from_secs(300);
 /// By whoever signs, after this long: a key that was replaced signs no more soon after.
 const KEYS_REFRESH_SIGNING: Duration = Duration::from_secs(60);
-/// And on an unknown `kid`, but not more often than this.
+/// And on an unknown `kid` at once, whenever they were read last; but for unknown ones not more often than this, whoever makes them up.
 const KEYS_REFRESH_UNKNOWN: Duration = Duration::from_secs(10);
 /// How many checked tokens are remembered.
 const REMEMBERED_TOKENS: usize = 10_000;
@@ -139,6 +139,8 @@ struct Checked {
 #[derive(Clone)]
 struct LoadedKeys {
     at: Millis,
+    /// When they were last read for the sake of an unknown `kid`.
+    sought: Option<Millis>,
     keys: Arc<Vec<SigningKey>>,
 }
 
@@ -173,7 +175,9 @@ impl From<StoreError> for TokenRefusal {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "store failed while a token was made");
         match error {
-            StoreError::Unavailable { .. } | StoreError::Unknown { .. } => Self::Unavailable,
+            StoreError::Unavailable { .. } | StoreError::QueueGone { .. } | StoreError::Unknown { .. } => {
+                Self::Unavailable
+            }
             StoreError::Internal { .. } => Self::Internal,
         }
     }
@@ -402,16 +406,23 @@ impl Bus {
     ) -> Result<Arc<Vec<SigningKey>>, StoreError> {
         let now = self.ports.clock.now();
         let loaded = locked(&self.tokens.keys).clone();
+        let mut sought = None;
         if let Some(loaded) = loaded {
             let missing = wanted.is_some_and(|kid| !loaded.keys.iter().any(|k| k.kid == kid));
-            let fresh_for = if missing { KEYS_REFRESH_UNKNOWN } else { refresh };
-            if now < loaded.at.plus(fresh_for) {
+            // A key may be made right after the others were read, and the first token that it signs must not be refused.
+            let seek = missing
+                && loaded
+                    .sought
+                    .is_none_or(|at| now >= at.plus(KEYS_REFRESH_UNKNOWN));
+            if now < loaded.at.plus(refresh) && !seek {
                 return Ok(loaded.keys);
             }
+            sought = if seek { Some(now) } else { loaded.sought };
         }
         let keys = Arc::new(self.ports.keys.load().await?);
         *locked(&self.tokens.keys) = Some(LoadedKeys {
             at: now,
+            sought,
             keys: keys.clone(),
         });
         Ok(keys)

@@ -9,6 +9,12 @@ pub enum StoreError {
         /// For the log.
         reason: String,
     },
+    /// A queue of a consumer is not there: somebody deleted it outside the bus, which makes it anew. Nothing was done.
+    #[error("the queue {queue} is not there; the bus makes it anew")]
+    QueueGone {
+        /// Its name.
+        queue: String,
+    },
     /// The write may have happened or not: the answer was lost or did not come in time.
     #[error("outcome of the write is unknown: {reason}")]
     Unknown {
