@@ -75,12 +75,13 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
     out::fields(&fields)?;
     out::text("\n")?;
     let mut table = Table::new(&["CONSUMER", "NAME", "STATE", "RECEIVED", "AT", "CAME BY", "REASON"]);
-    let mut dead = None;
+    let (mut dead, mut handed_over) = (None, false);
     for consumer in message["consumers"].as_array().into_iter().flatten() {
         for delivery in consumer["deliveries"].as_array().into_iter().flatten() {
             if delivery["state"] == "dead_lettered" {
                 dead = consumer["client_id"].as_str();
             }
+            handed_over |= delivery["state"] == "delivered";
             table.row(vec![
                 Cell::of(consumer, "client_id"),
                 Cell::of(consumer, "name"),
@@ -92,7 +93,10 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
             ]);
         }
     }
-    table.print("no consumer has a part in it")?;
+    table.print(nobody(&message))?;
+    if handed_over {
+        out::note(HANDED_OVER);
+    }
     let Some(dead) = dead else { return Ok(()) };
     out::next(&[(
         format!(
@@ -102,6 +106,22 @@ pub(super) fn run(noun: &Noun<MessageVerb>) -> Result<(), Failure> {
         ),
         "the dead letter, with its envelope",
     )])
+}
+
+/// What `delivered` says on AWS.
+const HANDED_OVER: &str = "handed over: the topic has passed it to the queue, as far as the bus can know, and it is no dead letter; SQS does not tell whether it was received, or lost with a queue that somebody has deleted";
+
+/// Why no consumer is told of.
+fn nobody(message: &Value) -> &'static str {
+    match (message["archived"].as_bool(), message["state"].as_str()) {
+        (Some(false), Some("superseded")) => {
+            "no consumer has a part in it: it was superseded, and is not published"
+        }
+        (Some(false), _) => {
+            "which consumers have a part in it is not known before it is archived: look again in a minute"
+        }
+        _ => "no consumer has a part in it",
+    }
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -150,5 +170,9 @@ fn state(delivery: &Value) -> Cell {
         Some("gone" | "not_routed") => Tone::Faint,
         _ => Tone::Plain,
     };
-    Cell::of(delivery, "state").toned(tone)
+    match delivery["state"].as_str() {
+        // the wire's word promises more than the bus knows
+        Some("delivered") => Cell::new("handed over"),
+        _ => Cell::of(delivery, "state").toned(tone),
+    }
 }

@@ -302,6 +302,49 @@ fn one_message_and_one_story_are_shown_on_their_way() {
     );
 }
 
+/// What the bus cannot know is not told as if it did; the document has the wire's words.
+#[test]
+fn what_is_not_known_of_a_way_is_told_so() {
+    const ID: &str = "0199b3d0-1111-7000-8000-00000000abcd";
+    let way = |state: &str, archived: bool, deliveries: Value| {
+        Turn::from(
+            json!({"message_id": ID, "state": state, "archived": archived, "producer_id": "p1",
+            "consumers": [{"client_id": "c1", "name": "rundown", "deliveries": deliveries}]}),
+        )
+    };
+    let script = Script::new(&[(
+        "GET /v1/admin/tenants/w1/messages/0199b3d0-1111-7000-8000-00000000abcd",
+        &[
+            way("published", false, json!([])),
+            way("superseded", false, json!([])),
+            way("published", true, json!([])),
+            way("published", true, json!([{"state": "delivered"}])),
+        ],
+    )]);
+    let home = &script.home;
+    let show = ["message", "show", ID];
+    let shown = || {
+        let (code, out, notes) = run(home, &show);
+        assert_eq!(code, 0, "{out}{notes}");
+        (out, notes)
+    };
+    for told in [
+        "is not known before it is archived",
+        "no consumer has a part in it: it was superseded",
+        "no consumer has a part in it\n",
+    ] {
+        let (_, notes) = shown();
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    let (out, notes) = shown();
+    assert!(
+        out.contains("handed over") && !out.contains("delivered") && notes.contains("SQS does not tell"),
+        "{out}{notes}"
+    );
+    let document = json(home, &show);
+    assert_eq!(document["consumers"][0]["deliveries"][0]["state"], "delivered");
+}
+
 #[test]
 fn activity_is_followed_as_it_comes_and_each_entry_told_once() {
     let entry = |n: u32, rule: &str| json!({"time": format!("2026-09-11T10:00:0{n}.000Z"), "status": 409, "producer_id": "p1", "message_id": format!("m{n}"), "rule": rule});
