@@ -160,7 +160,10 @@ pub(super) fn failed(outbox: &Outbox, error: &OutboxError) -> Failure {
             exit::FAILED,
             ". Look after the database, then do the same again: nothing is sent twice for it",
         ),
-        OutboxError::Address { .. } | OutboxError::Newer { .. } => (exit::UNUSABLE, ""),
+        OutboxError::Stuck { .. } => (exit::FAILED, ""),
+        OutboxError::Address { .. } | OutboxError::Newer { .. } | OutboxError::Encoding { .. } => {
+            (exit::UNUSABLE, "")
+        }
     };
     Failure::new(code, anyhow!("{at}: {error}{advice}"))
 }

@@ -34,6 +34,19 @@ impl Trouble {
         )
     }
 
+    /// It is about what was written, not about the database: others may be written.
+    pub(crate) fn is_of_a_row(&self) -> bool {
+        // data_exception, integrity_constraint_violation, program_limit_exceeded, raise_exception; SQLITE_TOOBIG, SQLITE_CONSTRAINT and
+        // SQLITE_MISMATCH with their extensions.
+        let code = self.code.as_deref().unwrap_or_default();
+        match code.parse::<u32>() {
+            Ok(small) if small < 10_000 => matches!(small & 0xff, 18..=20),
+            _ => ["22", "23", "54", "P0"]
+                .iter()
+                .any(|class| code.starts_with(class)),
+        }
+    }
+
     /// It is not allowed.
     pub(crate) fn is_forbidden(&self) -> bool {
         // insufficient_privilege, read_only_sql_transaction; SQLITE_READONLY with its extensions, and SQLITE_PERM.
@@ -90,6 +103,29 @@ pub enum OutboxError {
         found: i64,
         /// The latest known here.
         known: i64,
+    },
+    /// A database on PostgreSQL that cannot keep every text.
+    #[error(
+        "the database's encoding is {found}, and an outbox needs UTF8, or what partners answer could not be written down: put it into a database \
+         that was made with ENCODING 'UTF8'"
+    )]
+    Encoding {
+        /// Its encoding.
+        found: String,
+    },
+    /// The database does not take what is to be written of one message; the others go on.
+    #[error(
+        "the database does not let a relay write what becomes of the message {key} for {target}: {trouble}; look for triggers and constraints that \
+         are not the outbox's own"
+    )]
+    Stuck {
+        /// Whom it is for.
+        target: String,
+        /// Its key.
+        key: String,
+        /// What the database said.
+        #[source]
+        trouble: Trouble,
     },
     /// This program may not do that there; nothing was changed.
     #[error("this program may not do that in the outbox's database: {0}")]

@@ -58,6 +58,20 @@ pub(crate) async fn begin(conn: &mut Conn<'_>, lock: Lock) -> Result<i64, sqlx::
     row.ok_or(sqlx::Error::RowNotFound)?.int(0)
 }
 
+/// Begins a part of the transaction that may fail alone.
+pub(crate) async fn part(conn: &mut Conn<'_>) -> Result<(), sqlx::Error> {
+    conn.script("SAVEPOINT sender_part", "SAVEPOINT sender_part")
+        .await
+}
+
+/// Ends the part, and keeps what it wrote, or not.
+pub(crate) async fn end_part(conn: &mut Conn<'_>, keep: bool) -> Result<(), sqlx::Error> {
+    const END: &str = "RELEASE SAVEPOINT sender_part";
+    const UNDO: &str = "ROLLBACK TO SAVEPOINT sender_part; RELEASE SAVEPOINT sender_part";
+    let script = if keep { END } else { UNDO };
+    conn.script(script, script).await
+}
+
 /// Makes it last.
 pub(crate) async fn commit(conn: &mut Conn<'_>) -> Result<(), sqlx::Error> {
     conn.script("COMMIT", "COMMIT").await

@@ -34,8 +34,25 @@ static FOUND: LazyLock<Sql> = LazyLock::new(|| {
     )
 });
 
+static ENCODING: LazyLock<Sql> =
+    LazyLock::new(|| Sql::each("SELECT 'UTF8'", "SELECT current_setting('server_encoding')"));
+
+/// Whether the database can keep every text. One of PostgreSQL's that is not in UTF-8 cannot; SQLite's can in each of their encodings.
+pub(crate) async fn suits(conn: &mut Conn<'_>) -> Result<(), OutboxError> {
+    let found = conn
+        .row(&ENCODING, &[])
+        .await?
+        .map_or(Ok(String::new()), |row| row.text(0))?;
+    if found == "UTF8" {
+        Ok(())
+    } else {
+        Err(OutboxError::Encoding { found })
+    }
+}
+
 /// Brings the table up to date, in one transaction. Several programs may do so at the same moment: one of them does it.
 pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<Migrated, OutboxError> {
+    suits(&mut conn).await?;
     let migrated = migrate_locked(&mut conn).await?;
     lock::commit(&mut conn).await?;
     Ok(migrated)

@@ -236,6 +236,8 @@ impl Outbox {
 
     /// A connection for a relay.
     pub(crate) async fn connect(&self) -> Result<Own, OutboxError> {
-        self.0.place.connect().await
+        let mut own = self.0.place.connect().await?;
+        migrate::suits(&mut own.conn()).await?;
+        Ok(own)
     }
 }

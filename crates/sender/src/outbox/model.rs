@@ -243,6 +243,7 @@ impl World {
             wants: &[want],
             only: None,
             offset: self.outbox.offset(),
+            singly: false,
         };
         let stepped = step::step(own.conn(), &step).await.expect("a step");
         own.close().await;

@@ -7,6 +7,7 @@ use super::enqueue::{parse_hash, parse_state};
 use super::entry::{Confirmed, Count, Entry, Filter, LastAnswer, Stats};
 use super::error::{OperatorError, OutboxError};
 use super::lock::{self, Lock};
+use super::migrate;
 use super::step::RULE_FORGOTTEN;
 use super::write::{self, Image, Last, Turn};
 use super::{MEMORY, State};
@@ -134,6 +135,7 @@ async fn find(conn: &mut Conn<'_>, target: &Target, key: &Key, offset: i64) -> R
 
 /// Writes nothing, as whoever may write.
 pub(crate) async fn probe(mut conn: Conn<'_>) -> Result<(), OutboxError> {
+    migrate::suits(&mut conn).await?;
     conn.script("BEGIN IMMEDIATE", "BEGIN").await?;
     let nobody = Sql::new("SELECT key, payload FROM sender_log WHERE id < 0");
     conn.rows(&nobody, &[]).await?;

@@ -81,6 +81,13 @@ impl These {
         self.fates.insert(id, fate);
     }
 
+    /// Ends a message that the database does not let be written.
+    pub(super) fn give_up(&mut self, id: i64) {
+        if self.left.contains(&id) {
+            self.end(id, Fate::Untried);
+        }
+    }
+
     /// Learns from a step where the messages it asked for stand. What is under way at this relay is not held, whatever its line says.
     pub(super) fn learn(
         &mut self,

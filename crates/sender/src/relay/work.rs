@@ -50,6 +50,10 @@ struct Work {
     busy: BTreeSet<i64>,
     failures: u32,
     failing_since: Option<Duration>,
+    /// Each row for itself, since a step failed for what was written.
+    singly: bool,
+    /// The ids of what cannot be written, as far as it was told.
+    stuck: BTreeSet<i64>,
 }
 
 impl Relay {
@@ -80,6 +84,8 @@ impl Relay {
             busy: BTreeSet::new(),
             failures: 0,
             failing_since: None,
+            singly: false,
+            stuck: BTreeSet::new(),
         };
         loop {
             // Also when the loop never had to wait since.
@@ -102,6 +108,7 @@ impl Relay {
                     wants: &wants,
                     only: asked.as_deref(),
                     offset: self.outbox.offset(),
+                    singly: work.singly,
                 };
                 let mut step = pin!(self.step(&mut session, &step));
                 loop {
@@ -120,6 +127,7 @@ impl Relay {
                     work.failing_since = None;
                     let took = self.clock.elapsed().saturating_sub(began);
                     let more = stepped.more;
+                    work.singly = !stepped.stuck.is_empty();
                     let wait = stepped.due_in.map_or(self.poll, |due_in| {
                         self.poll.min(Duration::from_millis(due_in.max(0).unsigned_abs()))
                     });
@@ -139,9 +147,19 @@ impl Relay {
                         };
                         running.push(self.attempt(claim, &**transport, policy, began));
                     }
-                    if more { Duration::ZERO } else { wait }
+                    // What is stuck is due, and stays so.
+                    match (more, work.singly) {
+                        (_, true) => LONGEST_PAUSE,
+                        (true, false) => Duration::ZERO,
+                        (false, false) => wait,
+                    }
                 }
+                // No waiting mends that.
+                Err(error @ OutboxError::Encoding { .. }) if running.is_empty() => return Err(error),
                 Err(error) => {
+                    if let OutboxError::Database(trouble) = &error {
+                        work.singly = work.singly || trouble.is_of_a_row();
+                    }
                     self.observer.troubled(&error);
                     work.back.splice(0..0, settling);
                     let now = self.clock.elapsed();
@@ -248,7 +266,7 @@ impl Relay {
         goal: &mut Goal,
         asked: Option<&[i64]>,
         settling: &[Made],
-        stepped: Stepped,
+        mut stepped: Stepped,
     ) -> Vec<Claim> {
         for made in settling {
             let image = &made.settling.image;
@@ -257,7 +275,9 @@ impl Relay {
                 traffic.under_way = traffic.under_way.saturating_sub(1);
                 traffic.bytes = traffic.bytes.saturating_sub(made.bytes);
             }
-            if !stepped.settled.contains(&image.id) {
+            if let Some(stuck) = stepped.stuck.get_mut(&image.id) {
+                stuck.name = Some((made.target.clone(), made.key.clone()));
+            } else if !stepped.settled.contains(&image.id) {
                 self.observer.taken_over(&made.target, &made.key);
             } else if image.state != State::Pending {
                 self.observer.ended(&Ended {
@@ -282,6 +302,7 @@ impl Relay {
                 detail: parked.last.detail.as_deref(),
             });
         }
+        self.learn_stuck(work, goal, &stepped);
         for claim in &stepped.claims {
             work.busy.insert(claim.id);
             if let Some(traffic) = work.traffic.get_mut(&claim.target) {
@@ -306,6 +327,28 @@ impl Relay {
             );
         }
         stepped.claims
+    }
+}
+
+impl Relay {
+    /// Tells once of what cannot be written. It rests until its lease is over, and is tried again then; nobody waits for it.
+    fn learn_stuck(&self, work: &mut Work, goal: &mut Goal, stepped: &Stepped) {
+        if stepped.stuck.is_empty() {
+            work.stuck.clear();
+        }
+        for (id, stuck) in &stepped.stuck {
+            if let Goal::These(these) = goal {
+                these.give_up(*id);
+            }
+            let Some((target, key)) = stuck.name.clone() else {
+                continue;
+            };
+            if work.stuck.insert(*id) {
+                let trouble = stuck.trouble.clone();
+                self.observer
+                    .troubled(&OutboxError::Stuck { target, key, trouble });
+            }
+        }
     }
 }
 

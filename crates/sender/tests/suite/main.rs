@@ -13,3 +13,4 @@ mod rights;
 mod scale;
 mod send;
 mod sender_refused;
+mod stuck;

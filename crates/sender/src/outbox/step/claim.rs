@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use super::super::conn::{Arg, Conn, Row, Sql};
 use super::super::write::{self, Image, Last};
-use super::super::{OutboxError, State};
-use super::{Claim, Parked, Step, Stepped, Want, ids};
+use super::super::{OutboxError, State, lock};
+use super::{Claim, Parked, Step, Stepped, Stuck, Want, ids, singly};
 use crate::message::PayloadHash;
 
 /// How many rows are placed by one statement. A multiple of what a relay has under way, so that the first of many groups come early.
@@ -104,9 +104,13 @@ pub(super) async fn claim(
             }
         };
         let found = due.len();
-        let chosen = choose(conn, want, now, due, &mut bytes, done).await?;
+        let chosen = choose(conn, step, want, now, due, &mut bytes, done).await?;
         slots -= chosen.len();
-        take(conn, step, want, now, &chosen, done).await?;
+        if step.singly {
+            take_singly(conn, step, want, now, &chosen, done).await?;
+        } else {
+            take(conn, step, want, now, &chosen, done).await?;
+        }
         // There may be more, for the next step, when there are slots again.
         if bytes == 0 || slots == 0 {
             return Ok(());
@@ -138,15 +142,17 @@ pub(super) async fn claim(
 }
 
 /// A message that is to be sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Chosen {
     id: i64,
+    key: String,
     unsure_before: bool,
 }
 
 /// Of what is due: what is to be sent. What must not be sent any more is parked here.
 async fn choose(
     conn: &mut Conn<'_>,
+    step: &Step<'_>,
     want: &Want<'_>,
     now: i64,
     due: Vec<Row>,
@@ -215,10 +221,28 @@ async fn choose(
         *bytes = bytes.saturating_sub(size);
         chosen.push(Chosen {
             id,
+            key: row.text(7)?,
             unsure_before: unsure_since.is_some(),
         });
     }
-    write::write(conn, &parking).await?;
+    if step.singly {
+        let written = singly::write(conn, &parking, &mut done.stuck).await?;
+        let mut of_these = Vec::new();
+        done.parked.retain(|parked| {
+            let kept = written.contains(&parked.id) || parking.iter().all(|image| image.id != parked.id);
+            if !kept {
+                of_these.push((parked.id, parked.target.clone(), parked.key.clone()));
+            }
+            kept
+        });
+        for (id, target, key) in of_these {
+            if let Some(stuck) = done.stuck.get_mut(&id) {
+                stuck.name = Some((target, key));
+            }
+        }
+    } else {
+        write::write(conn, &parking).await?;
+    }
     Ok(chosen)
 }
 
@@ -229,6 +253,30 @@ const DETAIL_FORGOTTEN: &str = "it may have arrived longer ago than the partner 
 /// The rule of a message during whose attempts relay after relay ended.
 const RULE_DESERTED: &str = "sender.relays_ended";
 const DETAIL_DESERTED: &str = "relays ended, or lost their leases, while they were sending it, again and again: look at their logs before resending it";
+
+/// [`take`], each for itself.
+async fn take_singly(
+    conn: &mut Conn<'_>,
+    step: &Step<'_>,
+    want: &Want<'_>,
+    now: i64,
+    chosen: &[Chosen],
+    done: &mut Stepped,
+) -> Result<(), OutboxError> {
+    for one in chosen {
+        lock::part(conn).await?;
+        let result = take(conn, step, want, now, std::slice::from_ref(one), done).await;
+        lock::end_part(conn, result.is_ok()).await?;
+        if let Err(error) = result {
+            let stuck = Stuck {
+                name: Some((want.target.to_owned(), one.key.clone())),
+                trouble: singly::of_a_row(error)?,
+            };
+            done.stuck.insert(one.id, stuck);
+        }
+    }
+    Ok(())
+}
 
 async fn take(
     conn: &mut Conn<'_>,

@@ -2,8 +2,9 @@
 
 mod claim;
 mod only;
+mod singly;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use super::conn::{Arg, Conn, Sql};
 use super::enqueue::parse_state;
 use super::lock::{self, Lock};
 use super::write::{self, Image, Last, Turn, rows};
-use super::{OutboxError, State};
+use super::{OutboxError, State, Trouble};
 
 pub(super) use claim::RULE_FORGOTTEN;
 #[cfg(test)]
@@ -53,6 +54,8 @@ pub(crate) struct Step<'a> {
     pub(crate) only: Option<&'a [i64]>,
     /// Added to the database's time.
     pub(crate) offset: i64,
+    /// Each row for itself, since a step failed for what was written: so that one that can never be written does not stop the others.
+    pub(crate) singly: bool,
 }
 
 /// What came of a claim.
@@ -96,6 +99,14 @@ pub(crate) struct Parked {
     pub(crate) last: Last,
 }
 
+/// A message that could not be claimed, parked or settled.
+#[derive(Debug, Clone)]
+pub(crate) struct Stuck {
+    /// Target and key, where it was not the caller who named it.
+    pub(crate) name: Option<(String, String)>,
+    pub(crate) trouble: Trouble,
+}
+
 /// Where a wanted message stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
@@ -124,6 +135,8 @@ pub(crate) struct Stepped {
     pub(crate) settled: HashSet<i64>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) parked: Vec<Parked>,
+    /// Those that the database did not let be written, by their ids.
+    pub(crate) stuck: BTreeMap<i64, Stuck>,
     /// More may be claimed at once: not everything has been placed yet.
     pub(crate) more: bool,
     /// When the next of the targets with free slots is due, in milliseconds.
@@ -163,7 +176,11 @@ pub(crate) async fn step(mut conn: Conn<'_>, step: &Step<'_>) -> Result<Stepped,
             ..settling.image.clone()
         })
         .collect();
-    done.settled = write::write(conn, &images).await?.into_iter().collect();
+    done.settled = if step.singly {
+        singly::write(conn, &images, &mut done.stuck).await?
+    } else {
+        write::write(conn, &images).await?.into_iter().collect()
+    };
     settled_before(conn, &images, &mut done.settled).await?;
     let lines = match step.only {
         Some(only) => Some(only::standings(conn, only, now, &mut done).await?),

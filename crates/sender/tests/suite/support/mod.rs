@@ -206,6 +206,20 @@ impl Db {
         self.outbox.advance(by);
     }
 
+    /// Lets the relays' time go on, a little with each look at the outbox, while something else is waited for: for what pauses of their own come before.
+    pub(crate) async fn while_time_passes<T>(&self, work: impl Future<Output = T>) -> T {
+        let passing = async {
+            loop {
+                self.outbox.probe().await.expect("the outbox is there");
+                self.clock.advance(Duration::from_millis(5));
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = passing => unreachable!("time does not end"),
+        }
+    }
+
     pub(crate) async fn show(&self, name: &str) -> Entry {
         self.outbox
             .show(&target(), &key(name))
