@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use storybus_core::domain::archived::Position;
+use storybus_core::domain::connection::Role;
 use storybus_core::domain::delivery::QueueKey;
 use storybus_core::domain::filter::Filter;
 use storybus_core::ports::queue_control::{Redelivered, Redelivery};
 use storybus_core::ports::queues::Receive;
+use storybus_core::ports::workspaces::RegistryError;
 use storybus_core::ports::{Clock, Connections, QueueControl as _, Queues as _, StoreError, Workspaces as _};
 use storybus_testkit::FakeClock;
 use storybus_testkit::suite::sample::{self, Letter};
 
-use crate::engine;
+use crate::proxy::Fault;
+use crate::{Wire, engine};
 
 /// It is answered as by an empty queue. What an operator or a job asks of it is not available, for it will be made anew: a job
 /// goes on then. A queue that is nobody's is none.
@@ -67,4 +70,49 @@ async fn a_queue_that_has_gone_is_empty() {
     assert_eq!(control.purge(&queue, &audit("c1")).await.unwrap(), None);
     let redelivered = control.redeliver(&queue, &turn, "replay:j1", &messages).await;
     assert_eq!(redelivered.unwrap(), Redelivered::NoQueue);
+}
+
+/// SQS gives a queue's name again 60 s after it was deleted: a change within them says why it is not done.
+#[tokio::test]
+async fn a_queue_that_has_just_gone_is_told_as_that() {
+    let wire = Wire::new().await;
+    let clock: Arc<dyn Clock> = Arc::new(FakeClock::automatic());
+    let (random, now) = (engine::random(), clock.now());
+    let audit = |subject: &str| sample::audit("change", &[subject], now);
+    let workspace = sample::workspace("w1", now);
+    let workspaces = wire.direct.workspaces(clock.clone(), random.clone());
+    workspaces.create(&workspace, &audit("w1")).await.unwrap();
+    let connections = wire.aws.connections(clock, random);
+    let mut consumer = sample::consumer("c1", &workspace.id, Filter::default(), now);
+    connections.create(&consumer, &audit("c1")).await.unwrap();
+
+    let config = wire.direct.config();
+    let url = config.queue_url(&config.queue_name(&consumer.id));
+    let sqs = aws_sdk_sqs::Client::new(&engine::shared());
+    let mut change = async || {
+        sqs.delete_queue().queue_url(&url).send().await.unwrap();
+        wire.proxy.seen();
+        consumer.version += 1;
+        if let Role::Consumer(role) = &mut consumer.role {
+            role.visibility_seconds += 1;
+        }
+        connections.update(&consumer, &audit("c1")).await
+    };
+    change().await.unwrap();
+    let before = wire
+        .proxy
+        .seen()
+        .iter()
+        .rposition(|name| name == "CreateQueue")
+        .unwrap();
+    wire.proxy
+        .plan(std::iter::repeat_n(Fault::None, before).chain([Fault::Answered(400, "QueueDeletedRecently")]));
+    let changed = change().await;
+    assert!(
+        matches!(
+            &changed,
+            Err(RegistryError::Store(StoreError::QueueGone { queue })) if queue.ends_with("-c1.fifo")
+        ),
+        "{changed:?}"
+    );
 }
