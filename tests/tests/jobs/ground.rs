@@ -141,7 +141,7 @@ impl Ground {
                 }
             })
             .collect();
-        assert_eq!(mover.accept(&dead).await, Vec::<String>::new());
+        assert_eq!(mover.accept(&dead).await, storybus_aws::Moved::default());
         assert_eq!(self.dead().await, self.count());
     }
 
