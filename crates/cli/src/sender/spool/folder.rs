@@ -20,7 +20,7 @@ pub(super) const ANSWER: &str = ".answer.json";
 const LONGEST: usize = 180;
 /// How many files are taken at once, and how many are looked for.
 const BATCH: usize = 500;
-const FOUND: usize = 1_000;
+const FOUND: usize = 2_000;
 /// How many names of what is left alone are remembered, so that each is logged once.
 const REMEMBERED: usize = 1_000;
 
@@ -101,7 +101,7 @@ impl Folder {
     pub(super) fn take(&mut self) -> Result<Vec<OsString>> {
         let left = first_by_time(&self.taking(), |_| true)?;
         if !left.is_empty() {
-            return Ok(left.into_iter().take(BATCH).collect());
+            return Ok(left.into_iter().take(BATCH).map(|(_, name)| name).collect());
         }
         if self.found.is_empty() {
             self.found = self.find()?;
@@ -122,7 +122,17 @@ impl Folder {
         Ok(taken)
     }
 
+    /// The next files. A list of a directory is no snapshot: while it is read, it can miss a file and show one that was renamed there later. What was
+    /// there before a file of one list is in the next list, which begins afterwards; so two lists say which files have nothing before them that was missed.
     fn find(&mut self) -> Result<Vec<OsString>> {
+        let first = self.list()?;
+        if first.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(surely_next(&first, self.list()?))
+    }
+
+    fn list(&mut self) -> Result<Vec<Found>> {
         let mut odd = Vec::new();
         let found = first_by_time(&self.root, |entry| match what_is(entry) {
             Kind::Message => true,
@@ -316,9 +326,22 @@ fn what_is(entry: &DirEntry) -> Kind {
     }
 }
 
-/// The first names of a directory by the time of change, then by name: at most [`FOUND`], however many there are.
-fn first_by_time(folder: &Path, mut wanted: impl FnMut(&DirEntry) -> bool) -> Result<Vec<OsString>> {
-    let mut first: BinaryHeap<(SystemTime, OsString)> = BinaryHeap::new();
+/// A file in a list: when it was changed, and its name.
+pub(super) type Found = (SystemTime, OsString);
+
+/// The files of the second list before the first that the first list does not have: the others wait for the next look.
+pub(super) fn surely_next(first: &[Found], second: Vec<Found>) -> Vec<OsString> {
+    let first: BTreeSet<&Found> = first.iter().collect();
+    second
+        .into_iter()
+        .take_while(|found| first.contains(found))
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// The first files of a directory by the time of change, then by name: at most [`FOUND`], however many there are.
+fn first_by_time(folder: &Path, mut wanted: impl FnMut(&DirEntry) -> bool) -> Result<Vec<Found>> {
+    let mut first: BinaryHeap<Found> = BinaryHeap::new();
     let entries = fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot look into {}", folder.display()))?;
@@ -334,9 +357,5 @@ fn first_by_time(folder: &Path, mut wanted: impl FnMut(&DirEntry) -> bool) -> Re
             first.pop();
         }
     }
-    Ok(first
-        .into_sorted_vec()
-        .into_iter()
-        .map(|(_, name)| name)
-        .collect())
+    Ok(first.into_sorted_vec())
 }

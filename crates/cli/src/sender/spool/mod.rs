@@ -122,11 +122,7 @@ impl Spool {
     fn settle_logged(&mut self, handle: &Handle, key: &str) -> bool {
         let settled = handle.block_on(self.settle(key));
         if let Err(error) = &settled {
-            tracing::warn!(
-                key,
-                error = format!("{error:#}"),
-                "a file stays in sending/ for now"
-            );
+            settle::stays(key, error);
         }
         settled.is_ok()
     }

@@ -28,16 +28,27 @@ pub(super) struct Sweep {
     under_way: Option<(ReadDir, Duration)>,
     /// Not before, by the steady clock.
     next_at: Duration,
+    /// The last one could not be settled.
+    failing: bool,
+}
+
+/// Tells of a file that could not be settled.
+pub(super) fn stays(key: &str, error: &anyhow::Error) {
+    tracing::warn!(
+        key,
+        error = format!("{error:#}"),
+        "a file stays in sending/ for now"
+    );
 }
 
 impl Spool {
     /// Takes the next slice. Whether there is more to do at once.
     pub(super) async fn sweep(&mut self) -> Result<bool> {
         let now = self.clock.elapsed();
+        if now < self.sweep.next_at {
+            return Ok(false);
+        }
         if self.sweep.under_way.is_none() {
-            if now < self.sweep.next_at {
-                return Ok(false);
-            }
             self.sweep.under_way = Some((fs::read_dir(self.folder.sending())?, now));
         }
         for _ in 0..SLICE {
@@ -51,13 +62,27 @@ impl Spool {
                 self.sweep.under_way = None;
                 return Ok(false);
             };
-            if let Some(key) = entry?.file_name().to_str()
-                && let Err(error) = self.settle(key).await
-            {
-                // From the beginning, later.
-                self.sweep.under_way = None;
+            let name = match entry {
+                Ok(entry) => entry.file_name(),
+                Err(error) => {
+                    self.sweep.under_way = None;
+                    self.sweep.next_at = self.clock.elapsed() + REST;
+                    return Err(error.into());
+                }
+            };
+            let Some(key) = name.to_str() else {
+                continue;
+            };
+            let Err(error) = self.settle(key).await else {
+                self.sweep.failing = false;
+                continue;
+            };
+            stays(key, &error);
+            // One that always fails must not stop those behind it. A second in a row looks like a database or a disk that fails: after a rest it
+            // goes on behind that one.
+            if std::mem::replace(&mut self.sweep.failing, true) {
                 self.sweep.next_at = self.clock.elapsed() + REST;
-                return Err(error);
+                return Ok(false);
             }
         }
         Ok(true)

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::folder::{End, Folder, answer_of};
+use super::folder::{End, Folder, Found, answer_of, surely_next};
 
 fn put(root: &Path, name: &str, second: u64) {
     let file = File::create(root.join(name)).unwrap();
@@ -85,6 +85,63 @@ fn many_files_are_taken_in_their_order() {
         all.extend(taken);
     }
     let expected: Vec<OsString> = (0..3_000).map(|n| format!("{:04}", 3_000 - n).into()).collect();
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_list_that_missed_a_file_takes_nothing_behind_it() {
+    let list = |files: &[(u64, &str)]| -> Vec<Found> {
+        files
+            .iter()
+            .map(|(second, name)| (UNIX_EPOCH + Duration::from_secs(*second), (*name).into()))
+            .collect()
+    };
+    let next = |first: &[(u64, &str)], second: &[(u64, &str)]| surely_next(&list(first), list(second));
+    let two = [(1, "a"), (3, "c")];
+    assert_eq!(names(&next(&two, &two)), ["a", "c"]);
+    assert_eq!(names(&next(&two, &[(1, "a"), (2, "b"), (3, "c")])), ["a"]);
+    assert_eq!(names(&next(&two, &[(1, "a"), (3, "c"), (4, "d")])), ["a", "c"]);
+    assert_eq!(
+        names(&next(&two, &[(3, "c")])),
+        ["c"],
+        "its program took the first one back"
+    );
+    assert!(
+        next(&two, &[(2, "a"), (3, "c")]).is_empty(),
+        "another file of that name"
+    );
+}
+
+/// A directory that is large is listed in parts, between which files are renamed into it.
+#[test]
+fn no_file_is_taken_before_one_that_was_renamed_earlier() {
+    const FILES: usize = 3_000;
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    for n in 0..10_000 {
+        File::create(root.join(format!(".old{n}.tmp"))).unwrap();
+    }
+    let mut folder = Folder::open(root).unwrap();
+    let mut all = Vec::new();
+    std::thread::scope(|threads| {
+        let program = threads.spawn(|| {
+            for n in 0..FILES {
+                fs::write(root.join(".next"), "{}").unwrap();
+                fs::rename(root.join(".next"), root.join(format!("{n:05}"))).unwrap();
+            }
+        });
+        let mut looks_after = 0;
+        // Two looks after the last rename find everything, and more of them what one batch does not hold.
+        while looks_after < 20 {
+            looks_after += usize::from(program.is_finished());
+            let taken = folder.take().unwrap();
+            for name in &taken {
+                fs::remove_file(folder.taking().join(name)).unwrap();
+            }
+            all.extend(taken);
+        }
+    });
+    let expected: Vec<OsString> = (0..FILES).map(|n| format!("{n:05}").into()).collect();
     assert_eq!(all, expected);
 }
 

@@ -243,6 +243,35 @@ fn whatever_a_kill_left_is_finished_by_the_next_start() {
 }
 
 #[test]
+fn a_file_that_cannot_be_settled_does_not_stop_those_behind_it() {
+    let (home, _bus) = with_bus(&["--demo"]);
+    spool(&home);
+    for folder in ["sending", "failed"] {
+        fs::create_dir(home.path(&format!("in/{folder}"))).unwrap();
+    }
+    // Directories are listed in an order of their own: some of the others come after it.
+    for n in 0..30 {
+        let place = format!("in/sending/00000000-0000-0000-0000-0000000000{n:02}");
+        if n == 7 {
+            fs::write(home.path(&place), "a file where a directory belongs").unwrap();
+        } else {
+            fs::create_dir(home.path(&place)).unwrap();
+            fs::write(home.path(&format!("{place}/{n}.json")), "{}").unwrap();
+        }
+    }
+    let mut running = relay(&home, &[]);
+    wait_for("all others in failed/", || {
+        (there(&home, "in/failed").len() == 2 * 29).then_some(())
+    });
+    assert_eq!(running.stop(), 0);
+    assert_eq!(
+        there(&home, "in/sending"),
+        ["00000000-0000-0000-0000-000000000007"]
+    );
+    assert!(home.read("log").contains("a file stays in sending/ for now"));
+}
+
+#[test]
 fn killed_again_and_again_it_loses_and_doubles_nothing() {
     let (home, bus) = with_bus(&["--demo"]);
     spool(&home);
