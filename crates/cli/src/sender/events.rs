@@ -21,7 +21,7 @@ struct Line<'a> {
 }
 
 /// The line of an attempt.
-fn line(attempt: &Attempted<'_>) -> String {
+pub(super) fn line(attempt: &Attempted<'_>) -> String {
     let line = Line {
         message_id: attempt.key,
         attempt: attempt.attempt,
@@ -34,7 +34,7 @@ fn line(attempt: &Attempted<'_>) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
-/// Writes the line of an attempt to stdout. That nobody reads it any more does not stop the sending.
+/// Writes the line of an attempt to stdout, and waits for whoever reads it. That nobody reads it any more does not stop the sending.
 pub(super) fn print(attempt: &Attempted<'_>) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{}", line(attempt)).and_then(|()| out.flush());

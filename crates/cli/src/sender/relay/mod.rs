@@ -2,16 +2,20 @@
 
 mod health;
 mod http;
+mod lines;
 mod metrics;
 mod reach;
+mod replaced;
 mod strays;
 mod told;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use storybus_sender::outbox::Outbox;
 use storybus_sender::ports::{SystemClock, SystemRandom};
@@ -20,8 +24,10 @@ use tokio::net::TcpListener;
 
 use self::health::Health;
 use self::http::Views;
+use self::lines::Lines;
 pub(super) use self::metrics::Metrics;
 use self::reach::Reach;
+use self::replaced::OpenFile;
 use self::told::Told;
 use super::settings::{self, BUS, CallArgs, Missing, OutboxArgs};
 use super::spool::Spool;
@@ -110,7 +116,8 @@ With --spool: write a file under a name that begins with a dot or ends in .tmp o
 together are taken by the time they were changed, then by name. What is being sent lies in DIR/sending/MESSAGE_ID/, and stays there, with an answer that says so, while it is parked; then it goes to DIR/done/ or
 DIR/failed/ with NAME.answer.json beside it. Directories, links and pipes are left alone.
 
-Exit codes: 0 stopped in good order; 2 could not start: flags, credentials, outbox, address or directory; 1 the message says why.
+Exit codes: 0 stopped in good order; 2 could not start: flags, credentials, outbox, address or directory; 1 the message says why,
+such as a file of SQLite that was replaced under it.
 
 Example:
   storybus relay --outbox postgres://relay@db.example/news --log info";
@@ -154,7 +161,14 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
 
     let metrics = Arc::new(Metrics::new(&targets));
     let health = Arc::new(Health::new(clock, Reach::new(&targets)));
-    let mut told = Told::new(args.json, metrics.clone(), health.clone(), clock);
+    let (lines, written) = if args.json {
+        let started = Lines::start(io::stdout())
+            .map_err(|error| Failure::unusable(format_args!("no thread for the lines of --json: {error}")))?;
+        (Some(started.0), Some(started.1))
+    } else {
+        (None, None)
+    };
+    let mut told = Told::new(lines, metrics.clone(), health.clone(), clock);
     let spool = match &args.spool {
         Some(folder) => Some(
             Spool::open(folder, outbox.clone(), clock, metrics.clone())
@@ -181,7 +195,25 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
         owner = relay.owner(),
         "relaying"
     );
-    let ran = relay.run(stop.asked()).await;
+    let file = outbox.file().and_then(OpenFile::of);
+    let replaced = async {
+        match file {
+            Some(file) => file.replaced(clock).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut lost = false;
+    let ran = relay
+        .run(async {
+            tokio::select! {
+                () = stop.asked() => {}
+                () = replaced => {
+                    lost = true;
+                    stop.ask();
+                }
+            }
+        })
+        .await;
     tracing::info!("stopping");
     // The spool hears of the last messages, and then of the end.
     drop(relay);
@@ -195,6 +227,19 @@ async fn relay(args: &RelayArgs) -> Result<u8, Failure> {
         views.abort();
     }
     outbox.close().await;
+    if let Some(written) = written {
+        written.last(&clock).await;
+    }
+    if lost {
+        let at = outbox.address();
+        return Err(Failure::new(
+            exit::FAILED,
+            anyhow!(
+                "{at}: the file was replaced or removed while the relay had it open, so what is there now was not looked at. \
+                 Start the relay again; stop it first when a backup is put back. What was sent meanwhile is known to the partners by its key"
+            ),
+        ));
+    }
     // It has begun, whatever is wrong now.
     ran.map_err(|error| Failure::new(exit::FAILED, settings::failed(&outbox, &error).error))?;
     tracing::info!("stopped");

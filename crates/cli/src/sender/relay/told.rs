@@ -10,6 +10,7 @@ use storybus_sender::relay::{Attempted, Ended, Observer, StepTaken};
 use tokio::sync::mpsc;
 
 use super::health::{Health, Standing};
+use super::lines::Lines;
 use super::metrics::Metrics;
 use super::reach::Moment;
 use crate::sender::events;
@@ -19,7 +20,7 @@ use crate::sender::settings::BUS;
 const AGAIN: Duration = Duration::from_secs(60);
 
 pub(super) struct Told {
-    json: bool,
+    lines: Option<Lines>,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
     clock: SystemClock,
@@ -29,9 +30,14 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn new(json: bool, metrics: Arc<Metrics>, health: Arc<Health>, clock: SystemClock) -> Self {
+    pub(super) fn new(
+        lines: Option<Lines>,
+        metrics: Arc<Metrics>,
+        health: Arc<Health>,
+        clock: SystemClock,
+    ) -> Self {
         Self {
-            json,
+            lines,
             metrics,
             health,
             clock,
@@ -43,8 +49,8 @@ impl Told {
 
 impl Observer for Told {
     fn attempted(&self, attempt: &Attempted<'_>) {
-        if self.json {
-            events::print(attempt);
+        if let Some(lines) = &self.lines {
+            lines.put(events::line(attempt));
         }
         self.metrics.attempted(attempt);
         let answer = attempt.answer;

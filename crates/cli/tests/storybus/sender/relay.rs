@@ -1,5 +1,9 @@
 //! `storybus relay` as a service: what it sends, how it stops, what it says of its health.
 
+use std::io::Write;
+use std::process::Stdio;
+
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::Value;
 
 use super::proxy::{Fate, Proxy};
@@ -338,4 +342,56 @@ fn a_row_that_is_mistaken_is_refused_or_told_of() {
     );
     assert_eq!(relay.stop(), 0);
     assert!(consumed(&home, &bus).is_empty());
+}
+
+#[test]
+fn lines_that_nobody_reads_hold_up_no_message_and_no_stop() {
+    let (home, bus) = with_bus(&["--demo"]);
+    let envelopes: Vec<Value> = (1..=3).map(|n| snapshot("s", n)).collect();
+    enqueue(&home, &envelopes);
+    // A pipe that is full: the first line does not fit any more.
+    let (_reader, mut full) = std::io::pipe().unwrap();
+    fcntl_setfl(&full, OFlags::NONBLOCK).unwrap();
+    while full.write(&[b'\n'; 4096]).is_ok() {}
+    while full.write(b"\n").is_ok() {}
+    fcntl_setfl(&full, OFlags::empty()).unwrap();
+    let mut command = as_producer(&home, &["relay", "--no-listen", "--json"]);
+    command
+        .stdin(Stdio::null())
+        .stdout(full)
+        .stderr(std::fs::File::create(home.path("log")).unwrap());
+    let mut relay = Running {
+        child: command.spawn().unwrap(),
+    };
+    // It keeps the other end of the pipe, which is to be the relay's alone.
+    drop(command);
+    all_delivered(&home, 3);
+    assert_eq!(relay.stop(), 0);
+    let log = home.read("log");
+    assert!(log.contains("the last lines of --json were not written"), "{log}");
+    assert_eq!(consumed(&home, &bus).len(), 3);
+}
+
+#[test]
+fn a_file_that_is_replaced_under_it_ends_it() {
+    let (home, _bus) = with_bus(&["--demo"]);
+    for words in [&["migrate"][..], &["migrate", "--outbox", "backup.db"]] {
+        let made = bare(&home, &["outbox"]).args(words).output().unwrap();
+        assert_eq!(told(&made).0, 0);
+    }
+    let mut relay = Running::relay(&home, &[]);
+    wait_for("a relay that is well", || {
+        (get(&home, "/healthz").status == 200).then_some(())
+    });
+    std::fs::rename(home.path("backup.db"), home.path("storybus-outbox.db")).unwrap();
+    assert_eq!(relay.end(), 1);
+    let log = home.read("log");
+    assert!(log.contains("replaced or removed"), "{log}");
+    // What is there now is an outbox like any other. The first one's address is forgotten.
+    std::fs::remove_file(home.path("log")).unwrap();
+    let mut relay = Running::relay(&home, &[]);
+    wait_for("another relay that is well", || {
+        (get(&home, "/healthz").status == 200).then_some(())
+    });
+    assert_eq!(relay.stop(), 0);
 }
