@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::conn::{Arg, Conn, POSTGRES_NOW, SQLITE_NOW, Sql};
-use super::error::OutboxError;
+use super::error::{OutboxError, Trouble};
 use super::lock::{self, Lock};
 
 /// A version's scripts, for SQLite and PostgreSQL.
@@ -50,9 +50,35 @@ pub(crate) async fn suits(conn: &mut Conn<'_>) -> Result<(), OutboxError> {
     }
 }
 
+/// Whether a file of SQLite has no outbox yet.
+static NEW: LazyLock<Sql> = LazyLock::new(|| {
+    Sql::each(
+        "SELECT NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'sender_log_migrations')",
+        "SELECT CAST(0 AS BIGINT)",
+    )
+});
+
+/// Sets a file that gets its outbox now to write-ahead logging, which cannot be done within a transaction. A program that has set its file to another
+/// mode since knows why.
+async fn journal(conn: &mut Conn<'_>) -> Result<(), OutboxError> {
+    if conn.row(&NEW, &[]).await?.map_or(Ok(0), |row| row.int(0))? == 0 {
+        return Ok(());
+    }
+    match conn
+        .script("PRAGMA journal_mode = WAL", "SELECT 1")
+        .await
+        .map_err(Trouble::from)
+    {
+        // Somebody is at work in the file: the outbox works in every mode.
+        Err(trouble) if !trouble.is_conflict() => Err(trouble.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Brings the table up to date, in one transaction. Several programs may do so at the same moment: one of them does it.
 pub(crate) async fn migrate(mut conn: Conn<'_>) -> Result<Migrated, OutboxError> {
     suits(&mut conn).await?;
+    journal(&mut conn).await?;
     let migrated = migrate_locked(&mut conn).await?;
     lock::commit(&mut conn).await?;
     Ok(migrated)

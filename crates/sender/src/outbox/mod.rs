@@ -112,7 +112,7 @@ impl Outbox {
     }
 
     /// Makes the table, or brings it up to date. Does nothing where it is; several programs may call it at the same moment. On SQLite it makes the file too, and
-    /// sets it to write-ahead logging.
+    /// sets it to write-ahead logging when it makes the table.
     pub async fn migrate(&self) -> Result<Migrated, OutboxError> {
         at_desk!(self, conn => migrate::migrate(conn))
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection as _};
 
 use super::conn::Conn;
@@ -79,7 +79,6 @@ impl Place {
                     SqliteConnectOptions::new()
                         .filename(path)
                         .create_if_missing(true)
-                        .journal_mode(SqliteJournalMode::Wal)
                         .synchronous(SqliteSynchronous::Full)
                         .busy_timeout(BUSY)
                         .optimize_on_close(false, None)

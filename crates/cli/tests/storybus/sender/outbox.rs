@@ -7,7 +7,7 @@ use super::{as_producer, bare, consumed, files, id, outbox, send, states};
 use crate::bus::Home;
 use crate::client::snapshot;
 use crate::operator::terminal::on_terminal;
-use crate::verbs::{told, with_bus};
+use crate::verbs::{told, with_bus, write};
 
 fn run(home: &Home, words: &[&str]) -> (i32, String, String) {
     told(&bare(home, &["outbox"]).args(words).output().unwrap())
@@ -235,4 +235,33 @@ fn the_schema_does_what_migrate_does() {
         2,
         "an outbox needs no credentials, and takes none"
     );
+}
+
+/// A program that keeps its database in another journal mode knows why: only what makes the table asks for write-ahead logging.
+#[tokio::test]
+async fn the_journal_mode_of_a_program_stays_as_it_is() {
+    let (home, _bus) = with_bus(&["--demo"]);
+    write(&home, "m.json", &snapshot("s", 1));
+    assert_eq!(send(&home, &["m.json"]).0, 0);
+    let path = format!("sqlite:{}", home.path("storybus-outbox.db").display());
+    let mut program = sqlx::SqliteConnection::connect(&path).await.unwrap();
+    let mut mode = async |sql: &'static str| -> String {
+        sqlx::query_scalar(sql).fetch_one(&mut program).await.unwrap()
+    };
+    assert_eq!(
+        mode("PRAGMA journal_mode").await,
+        "wal",
+        "a file that is made new"
+    );
+    assert_eq!(mode("PRAGMA journal_mode = DELETE").await, "delete");
+    write(&home, "n.json", &snapshot("s", 2));
+    assert_eq!(send(&home, &["n.json"]).0, 0);
+    assert_eq!(told(&bare(&home, &["outbox", "migrate"]).output().unwrap()).0, 0);
+    assert_eq!(mode("PRAGMA journal_mode").await, "delete");
+    // While it reads, an operator can read too.
+    mode("BEGIN; SELECT state FROM sender_log LIMIT 1").await;
+    assert_eq!(states(&home), ["delivered", "delivered"]);
+    let mut looks = bare(&home, &["outbox", "stats"]);
+    assert_eq!(told(&looks.output().unwrap()).0, 0);
+    program.close().await.unwrap();
 }
