@@ -190,10 +190,9 @@ pub(super) fn not_done(outbox: &Outbox, error: &OperatorError) -> Failure {
             exit::REFUSED,
             anyhow!("{error}; storybus outbox list shows which there are"),
         ),
-        OperatorError::MayRepeat { .. }
-        | OperatorError::Final { .. }
-        | OperatorError::Pending { .. }
-        | OperatorError::UnderWay { .. } => Failure::new(exit::REFUSED, anyhow!("{error}")),
+        OperatorError::MayRepeat { .. } | OperatorError::Final { .. } | OperatorError::UnderWay { .. } => {
+            Failure::new(exit::REFUSED, anyhow!("{error}"))
+        }
     }
 }
 

@@ -39,6 +39,8 @@ CREATE TABLE sender_log (
     attempts BIGINT NOT NULL DEFAULT 0,
     round_attempts BIGINT NOT NULL DEFAULT 0,
     rounds_since BIGINT,
+    -- How many of the running round's attempts had new credentials, since the old ones were refused.
+    round_renewals BIGINT NOT NULL DEFAULT 0,
     -- Not to be claimed before. While a lease runs, its end.
     due_at BIGINT NOT NULL,
     enqueued_at BIGINT NOT NULL,

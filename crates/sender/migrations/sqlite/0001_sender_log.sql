@@ -39,6 +39,8 @@ CREATE TABLE sender_log (
     attempts INTEGER NOT NULL DEFAULT 0 CHECK (typeof(attempts) = 'integer'),
     round_attempts INTEGER NOT NULL DEFAULT 0 CHECK (typeof(round_attempts) = 'integer'),
     rounds_since INTEGER CHECK (typeof(rounds_since) IN ('integer', 'null')),
+    -- How many of the running round's attempts had new credentials, since the old ones were refused.
+    round_renewals INTEGER NOT NULL DEFAULT 0 CHECK (typeof(round_renewals) = 'integer'),
     -- Not to be claimed before. While a lease runs, its end.
     due_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)) CHECK (typeof(due_at) = 'integer'),
     enqueued_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)) CHECK (typeof(enqueued_at) = 'integer'),

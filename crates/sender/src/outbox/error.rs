@@ -205,19 +205,13 @@ pub enum OperatorError {
         /// The key.
         key: Key,
     },
-    /// Only parked messages are resent, and only parked or pending ones dropped.
+    /// Only parked or pending messages are resent or dropped.
     #[error("the message {key} is {state}, and that cannot be changed any more")]
     Final {
         /// The key.
         key: Key,
         /// Its state.
         state: super::State,
-    },
-    /// It is pending: it is going to be sent without a resend.
-    #[error("the message {key} is pending: it is sent without being asked to")]
-    Pending {
-        /// The key.
-        key: Key,
     },
     /// A relay is sending it at this moment.
     #[error("a relay is sending the message {key} at this moment: try again when its attempt is over")]

@@ -48,6 +48,10 @@ use place::Place;
 /// purged earlier.
 pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// No lease ends further ahead than this, and no pause of a relay's either, unless its policy has longer ones. What is due later was written before the
+/// database's clock was set back, and counts as due.
+pub(crate) const FAR: Duration = Duration::from_secs(3600);
+
 /// An outbox, from the relays' and the operators' side. Clones are the same outbox.
 ///
 /// It holds one connection to the database for everything but relaying; a relay holds another. Connections are made when they are needed, and made
@@ -168,6 +172,7 @@ impl Outbox {
     }
 
     /// Makes a parked message pending again: due at once, before all later ones of its group, with all its rounds before it and the same bytes and key.
+    /// One that is pending and that no relay is sending is made due at once, and goes on in its round.
     ///
     /// What may have arrived longer ago than the partner remembers is resent only with the confirmation: it may be taken a second time.
     pub async fn resend(

@@ -244,6 +244,7 @@ impl World {
             only: None,
             offset: self.outbox.offset(),
             singly: false,
+            far: i64::MAX,
         };
         let stepped = step::step(own.conn(), &step).await.expect("a step");
         own.close().await;
@@ -365,16 +366,19 @@ impl World {
         let forgotten = self.model.rows.contains_key(&key) && self.model.forgotten(key);
         match (self.model.rows.get_mut(&key), result) {
             (None, Err(OperatorError::NotFound { .. })) => {}
-            (Some(row), Err(OperatorError::Pending { .. })) => assert_eq!(row.state, State::Pending),
+            (Some(row), Err(OperatorError::UnderWay { .. })) => {
+                assert!(row.state == State::Pending && row.claim.is_some_and(|(_, until)| until > now));
+            }
             (Some(row), Err(OperatorError::Final { state, .. })) => {
                 assert!(state == row.state && state.is_final());
             }
             (Some(row), Err(OperatorError::MayRepeat { .. })) => {
-                assert!(row.state == State::Parked && forgotten && !confirmed);
+                assert!(!row.state.is_final() && forgotten && !confirmed);
             }
             (Some(row), Ok(())) => {
-                assert!(row.state == State::Parked && (confirmed || !forgotten));
-                (row.state, row.due, row.finished) = (State::Pending, now, None);
+                assert!(!row.state.is_final() && (confirmed || !forgotten));
+                assert!(row.state == State::Parked || row.claim.is_none_or(|(_, until)| until <= now));
+                (row.state, row.due, row.finished, row.claim) = (State::Pending, now, None, None);
                 if confirmed {
                     row.unsure_since = None;
                 }

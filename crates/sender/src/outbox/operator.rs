@@ -10,7 +10,7 @@ use super::lock::{self, Lock};
 use super::migrate;
 use super::step::RULE_FORGOTTEN;
 use super::write::{self, Image, Last, Turn};
-use super::{MEMORY, State};
+use super::{FAR, MEMORY, State};
 use crate::message::{Key, Target};
 
 /// The most rows of one list.
@@ -29,7 +29,6 @@ struct Found {
     entry: Entry,
     turn: Option<String>,
     owner: String,
-    lease_until: Option<i64>,
     fence: i64,
     round_attempts: i64,
     rounds_since: Option<i64>,
@@ -66,7 +65,7 @@ impl Found {
                 last_attempt_at: row.int_or_null(13)?,
                 unsure_since: row.int_or_null(14)?,
                 finished_at: row.int_or_null(15)?,
-                under_way: !owner.is_empty() && lease_until.is_some_and(|until| until > now),
+                under_way: !owner.is_empty() && lease_until.is_some_and(|until| leased(until, now)),
                 last: LastAnswer {
                     status: row.int_or_null(18)?.and_then(|status| u16::try_from(status).ok()),
                     outcome: row.text_or_null(19)?,
@@ -76,7 +75,6 @@ impl Found {
             },
             turn,
             owner,
-            lease_until,
             fence: row.int(22)?,
             round_attempts: row.int(23)?,
             rounds_since: row.int_or_null(24)?,
@@ -100,6 +98,7 @@ impl Found {
             attempts: i64::try_from(self.entry.attempts).unwrap_or(i64::MAX),
             round_attempts: self.round_attempts,
             rounds_since: self.rounds_since,
+            round_renewals: 0,
             due_at: self.now,
             unsure_since: self.entry.unsure_since,
             finished_at: Some(self.now),
@@ -111,6 +110,15 @@ impl Found {
             },
         }
     }
+}
+
+/// Whether a lease runs. One that ends further ahead than any can is of a time that the database's clock has been set back from.
+fn leased(until: i64, now: i64) -> bool {
+    until > now && until.saturating_sub(now) <= millis(FAR)
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn unsigned(number: i64) -> u64 {
@@ -220,8 +228,8 @@ pub(crate) async fn resend(
     lock::begin(&mut conn, Lock::Lines).await?;
     let found = find(&mut conn, target, key, offset).await?;
     match found.entry.state {
-        State::Parked => {}
-        State::Pending => return Err(OperatorError::Pending { key: key.clone() }),
+        State::Pending if found.entry.under_way => return Err(OperatorError::UnderWay { key: key.clone() }),
+        State::Parked | State::Pending => {}
         state @ (State::Delivered | State::Refused) => {
             return Err(OperatorError::Final {
                 key: key.clone(),
@@ -232,7 +240,7 @@ pub(crate) async fn resend(
     let age = found
         .entry
         .unsure_since
-        .map(|since| Duration::from_millis(unsigned(found.now - since)));
+        .map(|since| Duration::from_millis(unsigned(found.now.saturating_sub(since))));
     let forgotten = found.entry.last.rule.as_deref() == Some(RULE_FORGOTTEN);
     if let (Some(age), None) = (age, confirmed)
         && (age >= MEMORY || forgotten)
@@ -244,12 +252,17 @@ pub(crate) async fn resend(
             remembers: MEMORY.min(age).as_secs() / DAY,
         });
     }
+    // What is pending goes on in its round, only sooner.
+    let rounds = match found.entry.state {
+        State::Pending => (found.round_attempts, found.rounds_since),
+        State::Parked | State::Delivered | State::Refused => (0, None),
+    };
     let image = Image {
         state: State::Pending,
         // One that does not hold its group stands in line again; by its number before all that came later.
         turn: Some(found.image().turn.unwrap_or(Turn::New)),
-        round_attempts: 0,
-        rounds_since: None,
+        round_attempts: rounds.0,
+        rounds_since: rounds.1,
         finished_at: None,
         unsure_since: match confirmed {
             Some(Confirmed) => None,
@@ -272,7 +285,7 @@ pub(crate) async fn drop(
     let found = find(&mut conn, target, key, offset).await?;
     match found.entry.state {
         State::Parked => {}
-        State::Pending if found.lease_until.is_some_and(|until| until > found.now) => {
+        State::Pending if found.entry.under_way => {
             return Err(OperatorError::UnderWay { key: key.clone() });
         }
         State::Pending => {}
@@ -351,7 +364,7 @@ pub(crate) async fn purge(
     offset: i64,
 ) -> Result<u64, OutboxError> {
     let now = lock::begin(&mut conn, Lock::Lines).await? + offset;
-    let before = now.saturating_sub(i64::try_from(older.as_millis()).unwrap_or(i64::MAX));
+    let before = now.saturating_sub(millis(older));
     let sql = Sql::new(&format!(
         "DELETE FROM sender_log WHERE id IN (SELECT p.id FROM sender_log AS p WHERE p.state = '{state}' AND p.finished_at < $1
          ORDER BY p.id LIMIT $2)"

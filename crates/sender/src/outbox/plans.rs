@@ -16,6 +16,17 @@ fn statements() -> Vec<(&'static Sql, Vec<Arg<'static>>, &'static str)> {
         ),
         (&step::NEXT_DUE, vec![Arg::Text("bus")], "sender_log_due"),
         (
+            &step::FAR_AHEAD,
+            vec![Arg::Text("bus"), Arg::Int(1), Arg::Int(256)],
+            "sender_log_due",
+        ),
+        (
+            &step::NEARER,
+            vec![IDS, Arg::Int(1), Arg::Int(2), Arg::Int(3)],
+            BY_ID,
+        ),
+        (&step::ONLY_NEXT_DUE, vec![IDS, Arg::Text("bus")], BY_ID),
+        (
             &step::PLACE,
             vec![Arg::Text("bus"), Arg::Int(256)],
             "sender_log_new",

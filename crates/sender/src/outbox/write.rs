@@ -44,6 +44,7 @@ pub(crate) struct Image {
     pub(crate) attempts: i64,
     pub(crate) round_attempts: i64,
     pub(crate) rounds_since: Option<i64>,
+    pub(crate) round_renewals: i64,
     pub(crate) due_at: i64,
     pub(crate) unsure_since: Option<i64>,
     pub(crate) finished_at: Option<i64>,
@@ -54,13 +55,14 @@ pub(crate) struct Image {
 pub(super) static WRITE: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET state = v.to_state, turn = v.to_turn, attempts = v.to_attempts, round_attempts = v.to_round_attempts,
-            rounds_since = v.to_rounds_since, due_at = v.to_due_at, unsure_since = v.to_unsure_since, finished_at = v.to_finished_at, fence = v.to_fence,
+            rounds_since = v.to_rounds_since, round_renewals = v.to_renewals, due_at = v.to_due_at, unsure_since = v.to_unsure_since, finished_at = v.to_finished_at, fence = v.to_fence,
             last_status = v.to_status, last_outcome = v.to_outcome, last_rule = v.to_rule, last_detail = v.to_detail,
             lease_owner = NULL, lease_until = NULL
          FROM (SELECT CAST(value ->> 'id' AS BIGINT) AS of_id, CAST(value ->> 'fence' AS BIGINT) AS of_fence, value ->> 'owner' AS of_owner,
                 CAST(value ->> 'next_fence' AS BIGINT) AS to_fence,
                 value ->> 'state' AS to_state, value ->> 'turn' AS to_turn, CAST(value ->> 'attempts' AS BIGINT) AS to_attempts,
                 CAST(value ->> 'round_attempts' AS BIGINT) AS to_round_attempts, CAST(value ->> 'rounds_since' AS BIGINT) AS to_rounds_since,
+                CAST(value ->> 'round_renewals' AS BIGINT) AS to_renewals,
                 CAST(value ->> 'due_at' AS BIGINT) AS to_due_at, CAST(value ->> 'unsure_since' AS BIGINT) AS to_unsure_since,
                 CAST(value ->> 'finished_at' AS BIGINT) AS to_finished_at, CAST(value ->> 'status' AS BIGINT) AS to_status,
                 value ->> 'outcome' AS to_outcome, value ->> 'rule' AS to_rule, value ->> 'detail' AS to_detail FROM {rows}) AS v

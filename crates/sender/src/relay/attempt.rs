@@ -64,7 +64,10 @@ impl Relay {
             }
             let answer = self.once(&claim, transport, last_answer.is_some()).await;
             left = left || answer.left == Left::Maybe;
-            let again = answer.retry == Retry::NewToken && last_answer.is_none();
+            // As in one call: a renewal is an attempt, and there is one in a round at most, however many claims that takes.
+            let again = answer.retry == Retry::NewToken
+                && claim.round_renewals + more == 0
+                && claim.round_attempts + more < i64::from(self.limits.max_attempts);
             if again {
                 self.tell(&claim, more, &answer, began, Some(Duration::ZERO));
                 more += 1;
@@ -164,10 +167,11 @@ fn image(claim: &Claim, owner: &str) -> Image {
         attempts: claim.attempts,
         round_attempts: claim.round_attempts,
         rounds_since: Some(claim.rounds_since),
+        round_renewals: claim.round_renewals,
         due_at: claim.claimed_at,
         unsure_since: Some(claim.unsure_since),
         finished_at: None,
-        last: Last::default(),
+        last: claim.last.clone(),
     }
 }
 
@@ -177,11 +181,16 @@ fn late(claim: &Claim, owner: &str) -> Settling {
         image: Image {
             round_attempts: (claim.round_attempts - 1).max(0),
             unsure_since: claim.unsure_before.then_some(claim.unsure_since),
-            last: Last {
-                detail: Some(String::from(
-                    "the relay was stopped between the claim and the attempt, which was not made",
-                )),
-                ..Last::default()
+            last: if claim.last == Last::default() {
+                Last {
+                    detail: Some(String::from(
+                        "the relay was stopped between the claim and the attempt, which was not made",
+                    )),
+                    ..Last::default()
+                }
+            } else {
+                // What an answer said tells more.
+                claim.last.clone()
             },
             ..image(claim, owner)
         },
@@ -202,6 +211,7 @@ pub(crate) fn settle(
     let mut image = Image {
         attempts: claim.attempts + more,
         round_attempts: claim.round_attempts + more,
+        round_renewals: claim.round_renewals + more,
         unsure_since: left.then_some(claim.unsure_since),
         last: Last {
             status: answer.status,
@@ -225,11 +235,11 @@ pub(crate) fn settle(
             image.state = State::Parked;
             image.turn = policy.parked_turn();
         }
-        Verdict::Kept => image.round_attempts = 0,
+        Verdict::Kept => (image.round_attempts, image.round_renewals) = (0, 0),
         Verdict::Again { after, new_round } => {
             pause = millis(after);
             if new_round {
-                image.round_attempts = 0;
+                (image.round_attempts, image.round_renewals) = (0, 0);
             }
         }
     }

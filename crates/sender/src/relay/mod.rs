@@ -25,7 +25,7 @@ pub use policy::{OnNo, OnSender, Policy, Rounds, SoFar, Verdict};
 
 use crate::call::Limits;
 use crate::message::Target;
-use crate::outbox::{Outbox, OutboxError};
+use crate::outbox::{FAR, Outbox, OutboxError};
 use crate::ports::{Clock, Random};
 use crate::transport::Transport;
 
@@ -120,7 +120,7 @@ impl Relay {
     }
 
     /// How long a message is this relay's once it was claimed. After that any relay may send it: when this one died, so long does its message rest. At least
-    /// twice an attempt's time limit and ten seconds, which is the default.
+    /// twice an attempt's time limit and ten seconds, which is the default, and at most an hour.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.asked_lease = lease;
@@ -174,9 +174,21 @@ impl Relay {
         }
     }
 
+    /// What is due or leased for longer was written before the database's clock was set back: no pause of this relay's is as long, and none of another's
+    /// that has the same policy.
+    fn far(&self) -> Duration {
+        let pause = match self.policy.rounds {
+            Rounds::One => Duration::ZERO,
+            Rounds::For { pause, .. } => pause,
+        };
+        let longest = pause.max(self.limits.max_delay).max(self.lease_of_a_claim());
+        FAR.max(longest.saturating_mul(2))
+    }
+
     /// How long a claim is this relay's.
     fn lease_of_a_claim(&self) -> Duration {
         self.asked_lease
+            .min(FAR)
             .max(self.limits.timeout * 2 + Duration::from_secs(10))
     }
 }

@@ -111,6 +111,7 @@ impl Relay {
                     only: asked.as_deref(),
                     offset: self.outbox.offset(),
                     singly: work.singly,
+                    far: millis(self.far()),
                 };
                 let mut step = pin!(self.step(&mut session, &step));
                 loop {

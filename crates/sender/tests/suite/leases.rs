@@ -191,4 +191,30 @@ on_both! {
         assert_eq!(parked.last.rule.as_deref(), Some("sender.relays_ended"));
         assert!(partner.got().is_empty());
     }
+    async fn a_claim_that_is_given_back_unsent_keeps_what_was_answered_before(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        partner.says("a", [busy()]);
+        db.enqueue(&message("a")).await;
+        let relay = Running::start(db.relay(&partner, &recorder));
+        recorder.attempted(1).await;
+        crate::relay::until_due(&db, "a").await;
+        relay.stop().await;
+        let answered = db.show("a").await.last;
+
+        let other = node(&db, Duration::from_secs(2));
+        let mut caller = db.caller().await;
+        caller.begin().await;
+        if db.is_postgres() {
+            caller.run("SELECT pg_advisory_xact_lock(1935832435, 1024)").await;
+        }
+        let relay = Running::start(other.relay(&partner, &recorder));
+        other.clock.has_slept(1).await;
+        other.clock.advance(LEASE);
+        caller.run("ROLLBACK").await;
+        crate::relay::until(&db, "a", |entry| !entry.under_way && entry.attempts == 2).await;
+        relay.stop().await;
+        assert_eq!(partner.got().len(), 1);
+        assert_eq!(db.show("a").await.last, answered);
+        assert_eq!(answered.status, Some(503));
+    }
 }

@@ -2,8 +2,10 @@
 
 mod support;
 
+mod clock_set_back;
 mod crash;
 mod enqueue;
+mod journal;
 mod leases;
 mod lines;
 mod odd_rows;

@@ -30,7 +30,7 @@ async fn relay(db: &Db, partner: &std::sync::Arc<Partner>, ends: usize) {
 }
 
 on_both! {
-    async fn only_what_is_parked_is_resent(db) {
+    async fn what_is_final_is_not_resent(db) {
         let partner = Partner::new();
         partner.says("refused", [refused()]);
         partner.says("parked", [busy(), busy()]);
@@ -42,10 +42,13 @@ on_both! {
         let resend = async |name: &str| db.outbox.resend(&target(), &key(name), None).await;
         assert!(matches!(resend("delivered").await, Err(OperatorError::Final { state: State::Delivered, .. })));
         assert!(matches!(resend("refused").await, Err(OperatorError::Final { state: State::Refused, .. })));
-        assert!(matches!(resend("pending").await, Err(OperatorError::Pending { .. })));
         assert!(matches!(resend("nobody").await, Err(OperatorError::NotFound { .. })));
         resend("parked").await.expect("resent");
-        assert!(matches!(resend("parked").await, Err(OperatorError::Pending { .. })));
+        // What is pending already is due at once, and otherwise as it was.
+        for name in ["parked", "pending"] {
+            resend(name).await.expect("due at once");
+            assert_eq!(db.state(name).await, State::Pending);
+        }
         relay(&db, &partner, 2).await;
         assert_eq!((db.state("parked").await, db.show("parked").await.attempts), (State::Parked, 2));
         assert!(partner.got().iter().all(|got| got.body == message(&got.key).body));
@@ -188,5 +191,26 @@ on_both! {
         // A purged key is a new one, under a number that was never used.
         let again = db.outbox.enqueue(&message("old")).await.expect("new");
         assert!(matches!(again, Enqueued::New { id } if id > last), "{again:?}");
+    }
+    async fn what_is_pending_and_rests_is_sent_at_once_when_it_is_resent(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        partner.says("a", [busy()]);
+        db.enqueue(&message("a")).await;
+        let running = Running::start(db.relay(&partner, &recorder));
+        recorder.attempted(1).await;
+        crate::relay::until_due(&db, "a").await;
+        db.outbox.resend(&target(), &key("a"), None).await.expect("due at once");
+        recorder.ended(1).await;
+        assert_eq!((db.state("a").await, db.show("a").await.attempts), (State::Delivered, 2));
+        running.stop().await;
+        // But not while it is being sent.
+        let (slow, recorder) = (Partner::closed(), Recorder::new());
+        db.enqueue(&message("b")).await;
+        let running = Running::start(db.relay(&slow, &recorder));
+        slow.has_got(1).await;
+        assert!(matches!(db.outbox.resend(&target(), &key("b"), None).await, Err(OperatorError::UnderWay { .. })));
+        slow.open(1);
+        recorder.ended(1).await;
+        running.stop().await;
     }
 }

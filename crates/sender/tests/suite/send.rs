@@ -26,6 +26,16 @@ async fn send(db: &Db, partner: &std::sync::Arc<Partner>, ids: &[i64]) -> Vec<Fa
     sent.into_iter().map(|Sent { fate, .. }| fate).collect()
 }
 
+/// Counts steps.
+#[derive(Default)]
+struct Steps(std::sync::atomic::AtomicUsize);
+
+impl storybus_sender::relay::Observer for Steps {
+    fn stepped(&self, _step: &storybus_sender::relay::StepTaken) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
 on_both! {
     async fn it_ends_when_each_is_delivered_refused_or_parked(db) {
         let partner = Partner::new();
@@ -128,5 +138,45 @@ on_both! {
         }
         relay.stop().await;
         assert!(partner.got().is_empty());
+    }
+    async fn while_it_waits_for_its_own_it_does_not_ask_for_what_is_due_otherwise(db) {
+        let (slow, told) = (Partner::closed(), Recorder::new());
+        let ids = [db.enqueue(&message("mine")).await];
+        db.enqueue(&message("other")).await;
+        let relay = crate::relay::Running::start(db.relay(&slow, &told).concurrency(1));
+        slow.has_got(1).await;
+        let steps = std::sync::Arc::new(Steps::default());
+        let sender = db.relay(&Partner::new(), &Recorder::new()).observer(std::sync::Arc::clone(&steps) as _);
+        let mut sending = std::pin::pin!(sender.send(&ids, pending()));
+        let taken = || steps.0.load(std::sync::atomic::Ordering::SeqCst);
+        let mut looks = 0;
+        while looks < 100 {
+            tokio::select! {
+                biased;
+                sent = &mut sending => panic!("it is still under way: {sent:?}"),
+                probed = db.outbox.probe() => probed.expect("the outbox is there"),
+            }
+            looks += usize::from(taken() > 0);
+        }
+        assert!(taken() <= 4, "its time stands still, and it took {} steps", taken());
+        slow.open(2);
+        db.while_time_passes(told.ended(2)).await;
+        relay.stop().await;
+    }
+
+    async fn what_stands_before_it_is_not_given_up_by_the_senders_policy(db) {
+        db.enqueue(&of_group("g", "before")).await;
+        let ids = [db.enqueue(&of_group("g", "mine")).await];
+        // Relays that ended while they were sending it: more often than one round of one attempt allows.
+        for _ in 0..3 {
+            let (slow, told) = (Partner::closed(), Recorder::new());
+            let dying = crate::relay::Running::start(db.relay(&slow, &told));
+            slow.has_got(1).await;
+            dying.kill().await;
+            db.advance(std::time::Duration::from_secs(30));
+        }
+        let partner = Partner::new();
+        assert_eq!(send(&db, &partner, &ids).await, [Fate::Delivered]);
+        assert_eq!(partner.keys(), ["before", "mine"]);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use storybus_sender::call::Limits;
 use storybus_sender::outbox::State;
 use storybus_sender::relay::{OnSender, Policy};
 
 use crate::relay::Running;
-use crate::support::partner::{sender_refused, unauthenticated};
+use crate::support::partner::{busy, sender_refused, unauthenticated};
 use crate::support::recorder::Told;
 use crate::support::{Partner, Recorder, message, on_both};
 
@@ -79,6 +80,52 @@ on_both! {
             recorder.ended(1).await;
             relay.stop().await;
             assert_eq!(db.state(name).await, state);
+        }
+    }
+    async fn credentials_are_renewed_once_a_round_however_many_claims_it_takes(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        partner.says("a", [unauthenticated(), busy(), unauthenticated()]);
+        db.enqueue(&message("a")).await;
+        let relay = Running::start(db.relay(&partner, &recorder));
+        recorder.attempted(2).await;
+        crate::relay::until_due(&db, "a").await;
+        db.advance(Duration::from_secs(2));
+        // The second refusal of the round is final for it: the sender is refused.
+        recorder.until(|told| told.contains(&Told::Paused)).await;
+        crate::relay::until(&db, "a", |entry| !entry.under_way && entry.attempts == 3).await;
+        let renewed = || partner.got().iter().map(|got| got.new_credentials).collect::<Vec<_>>();
+        assert_eq!(renewed(), [false, true, false]);
+        // The next round may renew them again.
+        partner.says("a", [unauthenticated()]);
+        db.advance(Duration::from_secs(31));
+        db.outbox.advance(Duration::from_secs(61));
+        recorder.ended(1).await;
+        relay.stop().await;
+        assert_eq!(renewed(), [false, true, false, false, true]);
+        assert_eq!((db.state("a").await, db.show("a").await.attempts), (State::Delivered, 5));
+    }
+
+    async fn a_renewal_is_an_attempt_and_no_round_has_more_than_it_may(db) {
+        for (max_attempts, tried) in [(1, vec![false]), (2, vec![false, true]), (3, vec![false, false, true])] {
+            let (partner, recorder) = (Partner::new(), Recorder::new());
+            let name = format!("m{max_attempts}");
+            let mut answers = vec![unauthenticated(), unauthenticated()];
+            if max_attempts == 3 {
+                answers.insert(0, busy());
+            }
+            partner.says(&name, answers);
+            db.enqueue(&message(&name)).await;
+            let limits = Limits { max_attempts, ..Limits::default() };
+            let relay = Running::start(db.relay(&partner, &recorder).limits(limits));
+            if max_attempts == 3 {
+                crate::relay::until_due(&db, &name).await;
+                db.advance(Duration::from_secs(2));
+            }
+            recorder.until(|told| told.contains(&Told::Paused)).await;
+            relay.stop().await;
+            let renewed: Vec<_> = partner.got().iter().map(|got| got.new_credentials).collect();
+            assert_eq!(renewed, tried, "{max_attempts}");
+            db.outbox.drop(&message(&name).target, &message(&name).key).await.expect("dropped");
         }
     }
 }

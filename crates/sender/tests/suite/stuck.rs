@@ -112,9 +112,10 @@ async fn a_database_that_is_not_in_utf8_is_refused_before_anything_is_sent() {
             ))
             .await;
         let outbox = Outbox::open(&url).expect("an address");
-        let refused = Err(OutboxError::Encoding {
+        let error = OutboxError::Encoding {
             found: encoding.to_owned(),
-        });
+        };
+        let refused = Err(error.clone());
         assert_eq!(outbox.migrate().await.map(drop), refused);
         // Made by hand, it is no better.
         let mut caller = Caller::connect(&url).await;
@@ -126,7 +127,7 @@ async fn a_database_that_is_not_in_utf8_is_refused_before_anything_is_sent() {
         let ended = tokio::time::timeout(SOON, relay.run(pending())).await;
         assert_eq!(ended.expect("it ends"), refused);
         assert!(partner.got().is_empty());
-        let text = refused.expect_err("refused").to_string();
+        let text = error.to_string();
         assert!(text.contains(encoding) && text.contains("UTF8"), "{text}");
     }
 }

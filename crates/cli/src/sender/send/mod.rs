@@ -239,8 +239,7 @@ impl Sending {
                     // Somebody was quicker, or a person has to look first: its state says the rest.
                     Ok(())
                     | Err(
-                        OperatorError::Pending { .. }
-                        | OperatorError::Final { .. }
+                        OperatorError::Final { .. }
                         | OperatorError::MayRepeat { .. }
                         | OperatorError::UnderWay { .. }
                         | OperatorError::NotFound { .. },

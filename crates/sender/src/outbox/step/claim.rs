@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::super::conn::{Arg, Conn, Row, Sql};
 use super::super::write::{self, Image, Last};
 use super::super::{OutboxError, State, lock};
-use super::{Claim, Parked, Step, Stepped, Stuck, Want, ids, singly};
+use super::{Claim, Parked, Step, Stepped, Stuck, Want, ids, next, only, singly};
 use crate::message::PayloadHash;
 
 /// How many rows are placed by one statement. A multiple of what a relay has under way, so that the first of many groups come early.
@@ -29,7 +29,7 @@ pub(in crate::outbox) static PLACE: LazyLock<Sql> = LazyLock::new(|| {
     )
 });
 
-const COLUMNS: &str =
+pub(super) const COLUMNS: &str =
     "id, fence, attempts, round_attempts, rounds_since, unsure_since, COALESCE(lease_owner, ''), key,
     CAST(octet_length(payload) AS BIGINT), last_status, last_outcome, last_rule, last_detail";
 
@@ -40,31 +40,19 @@ pub(in crate::outbox) static DUE: LazyLock<Sql> = LazyLock::new(|| {
     ))
 });
 
-pub(in crate::outbox) static NEXT_DUE: LazyLock<Sql> = LazyLock::new(|| {
-    Sql::new("SELECT min(due_at) FROM sender_log WHERE target = $1 AND turn = 'first' AND state = 'pending'")
-});
-
 pub(in crate::outbox) static CLAIM: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new(
         "UPDATE sender_log SET attempts = attempts + 1, round_attempts = round_attempts + 1, fence = fence + 1,
             rounds_since = COALESCE(rounds_since, $2), first_attempt_at = COALESCE(first_attempt_at, $2), last_attempt_at = $2,
             unsure_since = COALESCE(unsure_since, $2), lease_owner = $3, lease_until = $4, due_at = $4
          WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {rows})
-         RETURNING id, key, payload, content_type, payload_hash, fence, attempts, round_attempts, rounds_since, unsure_since",
+         RETURNING id, key, payload, content_type, payload_hash, fence, attempts, round_attempts, rounds_since, unsure_since,
+            round_renewals",
     )
 });
 
 static FILL_HASH: LazyLock<Sql> = LazyLock::new(|| {
     Sql::new("UPDATE sender_log SET payload_hash = $2 WHERE id = $1 AND payload_hash IS NULL")
-});
-
-// Written so that no index but that of the ids can be taken: those are few, and what is due may be much.
-pub(in crate::outbox) static ONLY_DUE: LazyLock<Sql> = LazyLock::new(|| {
-    Sql::new(&format!(
-        "SELECT {COLUMNS} FROM sender_log
-         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {{rows}}) AND COALESCE(target, '') = $2 AND COALESCE(turn, '') = 'first'
-           AND state || '' = 'pending' AND COALESCE(due_at, 0) <= $3 ORDER BY due_at, id LIMIT $4"
-    ))
 });
 
 fn count(number: usize) -> i64 {
@@ -77,24 +65,23 @@ pub(super) async fn claim(
     step: &Step<'_>,
     want: &Want<'_>,
     now: i64,
-    only: Option<&[i64]>,
+    lines: Option<&[i64]>,
     done: &mut Stepped,
 ) -> Result<(), OutboxError> {
     let mut slots = want.slots;
     let mut bytes = want.bytes;
     for look in 0.. {
         let limit = count(slots);
-        let due = match only {
+        let due = match lines {
             None => {
                 conn.rows(&DUE, &[Arg::Text(want.target), Arg::Int(now), Arg::Int(limit)])
                     .await?
             }
-            Some(only) => {
-                let only = ids(only);
+            Some(lines) => {
                 conn.rows(
-                    &ONLY_DUE,
+                    &only::ONLY_DUE,
                     &[
-                        Arg::Text(&only),
+                        Arg::Text(&ids(lines)),
                         Arg::Text(want.target),
                         Arg::Int(now),
                         Arg::Int(limit),
@@ -123,7 +110,7 @@ pub(super) async fn claim(
         if found > chosen.len() {
             continue;
         }
-        if only.is_some() {
+        if lines.is_some() {
             break;
         }
         let placed = conn
@@ -133,12 +120,7 @@ pub(super) async fn claim(
             break;
         }
     }
-    let next = conn.row(&NEXT_DUE, &[Arg::Text(want.target)]).await?;
-    if let Some(due) = next.map(|row| row.int_or_null(0)).transpose()?.flatten() {
-        let due_in = (due - now).max(0);
-        done.due_in = Some(done.due_in.map_or(due_in, |known| known.min(due_in)));
-    }
-    Ok(())
+    next::look(conn, step, want, now, lines, done).await
 }
 
 /// A message that is to be sent.
@@ -147,6 +129,7 @@ struct Chosen {
     id: i64,
     key: String,
     unsure_before: bool,
+    last: Last,
 }
 
 /// Of what is due: what is to be sent. What must not be sent any more is parked here.
@@ -168,16 +151,19 @@ async fn choose(
         let owner = row.text(6)?;
         let forgotten = unsure_since.is_some_and(|since| now.saturating_sub(since) >= want.memory);
         let rounds_since = row.int_or_null(4)?;
-        let deserted = !owner.is_empty()
+        // Of given messages' lines: what is not given is a relay's to give up, by its own policy.
+        let ours = step.only.is_none_or(|given| given.contains(&id));
+        let deserted = ours
+            && !owner.is_empty()
             && round_attempts >= want.deserted_after
             && rounds_since.is_some_and(|since| now.saturating_sub(since) >= want.given_up_after);
+        let mut last = Last {
+            status: row.int_or_null(9)?.and_then(|status| u16::try_from(status).ok()),
+            outcome: row.text_or_null(10)?,
+            rule: row.text_or_null(11)?,
+            detail: row.text_or_null(12)?,
+        };
         if forgotten || deserted {
-            let mut last = Last {
-                status: row.int_or_null(9)?.and_then(|status| u16::try_from(status).ok()),
-                outcome: row.text_or_null(10)?,
-                rule: row.text_or_null(11)?,
-                detail: row.text_or_null(12)?,
-            };
             last.rule = Some(if forgotten { RULE_FORGOTTEN } else { RULE_DESERTED }.to_owned());
             last.detail = Some(
                 if forgotten {
@@ -206,6 +192,7 @@ async fn choose(
                 attempts,
                 round_attempts,
                 rounds_since,
+                round_renewals: 0,
                 due_at: now,
                 unsure_since,
                 finished_at: Some(now),
@@ -223,6 +210,7 @@ async fn choose(
             id,
             key: row.text(7)?,
             unsure_before: unsure_since.is_some(),
+            last,
         });
     }
     if step.singly {
@@ -303,6 +291,9 @@ async fn take(
     let mut claims = Vec::with_capacity(rows.len());
     for row in rows {
         let (id, body) = (row.int(0)?, Bytes::from(row.bytes(2)?));
+        let Some(one) = chosen.iter().find(|one| one.id == id) else {
+            continue;
+        };
         match row.bytes_or_null(4)? {
             Some(_) => {}
             None => {
@@ -322,7 +313,9 @@ async fn take(
             rounds_since: row.int(8)?,
             claimed_at: now,
             unsure_since: row.int(9)?,
-            unsure_before: chosen.iter().any(|one| one.id == id && one.unsure_before),
+            unsure_before: one.unsure_before,
+            round_renewals: row.int(10)?,
+            last: one.last.clone(),
         });
     }
     // In the order in which they were chosen: what has waited longest is sent first.

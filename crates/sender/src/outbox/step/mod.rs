@@ -1,6 +1,7 @@
 //! A relay's step: one transaction that settles what came back, moves the lines up, places what is new, and claims.
 
 mod claim;
+mod next;
 mod only;
 mod singly;
 
@@ -18,9 +19,11 @@ use super::{OutboxError, State, Trouble};
 
 pub(super) use claim::RULE_FORGOTTEN;
 #[cfg(test)]
-pub(super) use claim::{CLAIM, DUE, NEXT_DUE, ONLY_DUE, PLACE};
+pub(super) use claim::{CLAIM, DUE, PLACE};
 #[cfg(test)]
-pub(super) use only::{ONLY_PLACE, ONLY_STANDINGS};
+pub(super) use next::{FAR_AHEAD, NEARER, NEXT_DUE};
+#[cfg(test)]
+pub(super) use only::{ONLY_DUE, ONLY_NEXT_DUE, ONLY_PLACE, ONLY_STANDINGS};
 
 /// What a relay wants of a target.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ pub(crate) struct Step<'a> {
     pub(crate) offset: i64,
     /// Each row for itself, since a step failed for what was written: so that one that can never be written does not stop the others.
     pub(crate) singly: bool,
+    /// What is due or leased for so many milliseconds more was written before the clock was set back.
+    pub(crate) far: i64,
 }
 
 /// What came of a claim.
@@ -81,6 +86,9 @@ pub(crate) struct Claim {
     /// This one included.
     pub(crate) round_attempts: i64,
     pub(crate) rounds_since: i64,
+    pub(crate) round_renewals: i64,
+    /// The answer before this attempt's.
+    pub(crate) last: Last,
     /// By the database's clock.
     pub(crate) claimed_at: i64,
     /// The first attempt that may have left something, this one or an earlier.
@@ -183,7 +191,7 @@ pub(crate) async fn step(mut conn: Conn<'_>, step: &Step<'_>) -> Result<Stepped,
     };
     settled_before(conn, &images, &mut done.settled).await?;
     let lines = match step.only {
-        Some(only) => Some(only::standings(conn, only, now, &mut done).await?),
+        Some(only) => Some(only::standings(conn, only, now, step.far, &mut done).await?),
         None => None,
     };
     for want in step.wants.iter().filter(|want| want.slots > 0) {

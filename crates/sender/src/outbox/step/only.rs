@@ -7,6 +7,7 @@ use super::super::OutboxError;
 use super::super::conn::{Arg, Conn, Sql};
 use super::super::enqueue::parse_state;
 use super::super::write::{self, Line};
+use super::claim::COLUMNS;
 use super::{Holder, Standing, Stepped, ids};
 
 // Written so that no index but that of the ids can be taken: those are few, and what is new may be much.
@@ -27,11 +28,29 @@ pub(in crate::outbox) static ONLY_STANDINGS: LazyLock<Sql> = LazyLock::new(|| {
     )
 });
 
+// Written so that no index but that of the ids can be taken: those are few, and what is due may be much.
+pub(in crate::outbox) static ONLY_DUE: LazyLock<Sql> = LazyLock::new(|| {
+    Sql::new(&format!(
+        "SELECT {COLUMNS} FROM sender_log
+         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {{rows}}) AND COALESCE(target, '') = $2 AND COALESCE(turn, '') = 'first'
+           AND state || '' = 'pending' AND COALESCE(due_at, 0) <= $3 ORDER BY due_at, id LIMIT $4"
+    ))
+});
+
+pub(in crate::outbox) static ONLY_NEXT_DUE: LazyLock<Sql> = LazyLock::new(|| {
+    Sql::new(
+        "SELECT min(due_at), max(due_at) FROM sender_log
+         WHERE id IN (SELECT CAST(value ->> 'id' AS BIGINT) FROM {rows}) AND COALESCE(target, '') = $2 AND COALESCE(turn, '') = 'first'
+           AND state || '' = 'pending'",
+    )
+});
+
 /// Brings the wanted ones' lines up, and tells where they stand. The ids that may be claimed for them.
 pub(super) async fn standings(
     conn: &mut Conn<'_>,
     only: &[i64],
     now: i64,
+    far: i64,
     done: &mut Stepped,
 ) -> Result<Vec<i64>, OutboxError> {
     if only.is_empty() {
@@ -63,7 +82,10 @@ pub(super) async fn standings(
                 id: first,
                 key: row.text(9)?,
                 state: parse_state(&row.text(6)?)?,
-                due_in: row.int(7)? - now,
+                // What is further ahead than any pause is going to be brought nearer.
+                due_in: Some(row.int(7)?.saturating_sub(now))
+                    .filter(|due_in| *due_in <= far)
+                    .unwrap_or(0),
                 leased: !row.text(8)?.is_empty(),
             }),
             _ => None,
