@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use storybus_sender::call::Limits;
 use storybus_sender::outbox::{Outbox, State};
 use storybus_sender::relay::Fate;
 
@@ -28,7 +29,12 @@ async fn rests(db: &Db, names: &[&str]) {
         partner.says(name, [busy()]);
         then.enqueue(&of_group(name, name)).await;
     }
-    let relay = Running::start(then.relay(&partner, &recorder));
+    // Longer than this takes: the database's time goes on meanwhile.
+    let limits = Limits {
+        base_delay: Limits::default().max_delay,
+        ..Limits::default()
+    };
+    let relay = Running::start(then.relay(&partner, &recorder).limits(limits));
     recorder.attempted(names.len()).await;
     for name in names {
         crate::relay::until_due(&then, name).await;
