@@ -101,7 +101,7 @@ impl Relay {
             let asked = if over { Some(Vec::new()) } else { goal.window() };
             let mut session = work.session.take();
             let stepped = {
-                let wants = self.wants(&work, began, over);
+                let wants = self.wants(&work, &settling, began, over);
                 let settle: Vec<_> = settling.iter().map(|made| made.settling.clone()).collect();
                 let step = Step {
                     owner: &self.owner,
@@ -228,7 +228,7 @@ impl Relay {
     }
 
     /// What is to be claimed of each target.
-    fn wants(&self, work: &Work, now: Duration, over: bool) -> Vec<Want<'_>> {
+    fn wants(&self, work: &Work, settling: &[Made], now: Duration, over: bool) -> Vec<Want<'_>> {
         let share = self.bytes / u64::try_from(self.transports.len().max(1)).unwrap_or(1);
         self.transports
             .iter()
@@ -239,13 +239,18 @@ impl Relay {
                     return None;
                 }
                 let most = if traffic.probing { 1 } else { self.concurrency };
+                // What the same step settles leaves its slot to what it claims.
+                let settled = settling.iter().filter(|made| made.target == **target);
+                let (count, bytes) =
+                    settled.fold((0, 0), |(count, bytes), made| (count + 1, bytes + made.bytes));
+                let under_way = traffic.under_way.saturating_sub(count);
                 Some(Want {
                     target,
-                    slots: most.saturating_sub(traffic.under_way),
-                    bytes: if traffic.under_way == 0 {
+                    slots: most.saturating_sub(under_way),
+                    bytes: if under_way == 0 {
                         share.max(1)
                     } else {
-                        share.saturating_sub(traffic.bytes)
+                        share.saturating_sub(traffic.bytes.saturating_sub(bytes))
                     },
                     memory: millis(transport.memory().saturating_sub(self.limits.timeout)),
                     deserted_after: i64::from(self.limits.max_attempts) * 2,

@@ -55,6 +55,18 @@ impl Running {
 }
 
 on_both! {
+    async fn a_relay_with_one_slot_goes_from_message_to_message_without_a_pause(db) {
+        let (partner, recorder) = (Partner::new(), Recorder::new());
+        for number in 0..5 {
+            db.enqueue(&message(&format!("m{number}"))).await;
+        }
+        // The clock stands still: a relay that waited for its next poll would wait for ever.
+        let relay = Running::start(db.relay(&partner, &recorder).concurrency(1));
+        recorder.ended(5).await;
+        relay.stop().await;
+        assert_eq!(partner.keys(), ["m0", "m1", "m2", "m3", "m4"]);
+    }
+
     async fn what_is_enqueued_is_delivered_unchanged(db) {
         let (partner, recorder) = (Partner::new(), Recorder::new());
         let relay = Running::start(db.relay(&partner, &recorder));
