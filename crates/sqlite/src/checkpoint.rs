@@ -47,6 +47,23 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long it waits when a reader is in the way.
 const BEHIND_A_READER: Duration = Duration::from_millis(100);
 
+/// What SQLite says of the WAL after a checkpoint.
+#[derive(Debug, Clone, Copy)]
+struct Copied {
+    /// Its frames, as the checkpoint saw it.
+    frames: u32,
+    /// How many of them are in the database.
+    copied: u32,
+}
+
+impl Copied {
+    /// Whether there was something to copy, and no more of it could be copied than before: a reader still sees it. A WAL that was copied to its end starts over at once under a busy
+    /// writer, so this is told by what the checkpoint saw, not by what is there after it.
+    fn is_stuck_at(self, before: u32) -> bool {
+        self.copied < self.frames && self.copied <= before
+    }
+}
+
 /// What the writer and the checkpointing thread tell each other.
 pub(crate) struct Checkpoints {
     limits: CheckpointLimits,
@@ -119,24 +136,25 @@ impl Checkpoints {
                     return;
                 }
             }
-            let before = self.copied.load(Ordering::Acquire);
             let copied = {
                 let _copying = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = self.copied.load(Ordering::Acquire);
                 // SQLite syncs the database only when it has copied all of the WAL. That will be the writer, and so that it has
                 // little to wait for, what was copied so far is synced here.
-                self.checkpoint(connection).map(|()| fdatasync(database))
+                self.checkpoint(connection)
+                    .map(|state| (fdatasync(database), state.is_stuck_at(before)))
             };
-            let pinned = copied.is_ok() && self.copied.load(Ordering::Acquire) == before;
+            let pinned = matches!(copied, Ok((_, true)));
             self.pinned.store(pinned, Ordering::Release);
             match copied {
-                Ok(Ok(())) if pinned => self.rest(BEHIND_A_READER),
-                Ok(Ok(())) if self.long() && self.left() <= tail => {
+                Ok((Ok(()), true)) => self.rest(BEHIND_A_READER),
+                Ok((Ok(()), false)) if self.long() && self.left() <= tail => {
                     tail = self.limits.tail;
                     self.finish.store(true, Ordering::Release);
                 }
-                Ok(Ok(())) if self.long() => tail = tail.saturating_mul(2),
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
+                Ok((Ok(()), false)) if self.long() => tail = tail.saturating_mul(2),
+                Ok((Ok(()), false)) => {}
+                Ok((Err(error), _)) => {
                     return self
                         .durability
                         .fail(&format!("fdatasync of the database: {error}"));
@@ -181,16 +199,18 @@ impl Checkpoints {
     }
 
     /// Copies what it can without waiting for anyone.
-    fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(2));
+    fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<Copied> {
+        let number = |row: &rusqlite::Row<'_>, at| Ok(u32::try_from(row.get::<_, i64>(at)?).unwrap_or(0));
+        let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+            Ok((number(row, 1)?, number(row, 2)?))
+        });
         match result {
-            Ok(copied) => {
-                let copied = u32::try_from(copied).unwrap_or(0);
+            Ok((frames, copied)) => {
                 // the writer may have started the WAL over meanwhile: then this is about the old one
                 if copied <= self.frames.load(Ordering::Acquire) {
                     self.copied.store(copied, Ordering::Release);
                 }
-                Ok(())
+                Ok(Copied { frames, copied })
             }
             Err(error) => {
                 if is_failed_sync(&error) {
