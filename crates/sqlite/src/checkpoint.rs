@@ -200,9 +200,9 @@ impl Checkpoints {
 
     /// Copies what it can without waiting for anyone.
     fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<Copied> {
-        let number = |row: &rusqlite::Row<'_>, at| Ok(u32::try_from(row.get::<_, i64>(at)?).unwrap_or(0));
         let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
-            Ok((number(row, 1)?, number(row, 2)?))
+            let number = |at| row.get::<_, i64>(at).map(|n| u32::try_from(n).unwrap_or(0));
+            Ok((number(1)?, number(2)?))
         });
         match result {
             Ok((frames, copied)) => {
