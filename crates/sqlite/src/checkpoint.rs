@@ -44,6 +44,9 @@ impl Default for CheckpointLimits {
 /// How long the thread waits after a checkpoint that failed (there is no room, most likely).
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// How long it waits before it believes that a reader is in the way.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
 /// How long it waits when a reader is in the way.
 const BEHIND_A_READER: Duration = Duration::from_millis(100);
 
@@ -126,6 +129,7 @@ impl Checkpoints {
     pub(crate) fn run(&self, connection: &Connection, database: &File) {
         // Against a writer that is faster than this thread little would never be left: each time it may be more.
         let mut tail = self.limits.tail;
+        let mut stuck_before = false;
         loop {
             {
                 let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,10 +148,14 @@ impl Checkpoints {
                 self.checkpoint(connection)
                     .map(|state| (fdatasync(database), state.is_stuck_at(before)))
             };
-            let pinned = matches!(copied, Ok((_, true)));
+            // Once is nothing: the transaction of a moment may have been in the way.
+            let stuck = matches!(copied, Ok((_, true)));
+            let pinned = stuck && stuck_before;
+            stuck_before = stuck;
             self.pinned.store(pinned, Ordering::Release);
             match copied {
-                Ok((Ok(()), true)) => self.rest(BEHIND_A_READER),
+                Ok((Ok(()), true)) if pinned => self.rest(BEHIND_A_READER),
+                Ok((Ok(()), true)) => self.rest(LOOK_AGAIN),
                 Ok((Ok(()), false)) if self.long() && self.left() <= tail => {
                     tail = self.limits.tail;
                     self.finish.store(true, Ordering::Release);
