@@ -397,7 +397,7 @@ impl Work {
 
 /// How long a step is followed by none. SQLite has no queue for its write lock: who wants it looks again after a while, and would hardly ever find it
 /// free beside a relay at full load. So the producers' own transactions have a quarter of the time for themselves; measured, the longest of a
-/// hundred waited 35 to 65 ms instead of 230 to 330. A step of a second or more has waited for others itself, or the process was stopped.
+/// hundred waited 57 and 83 ms instead of 330 and 104. A step of a second or more has waited for others itself, or the process was stopped.
 fn rest_after(took: Duration, on_a_file: bool) -> Duration {
     if on_a_file && took < LONGEST_REST * 20 {
         (took / 3).min(LONGEST_REST)
